@@ -1,0 +1,31 @@
+# make install   .venv with pinned versions
+# make train     train on Intersection         (ARGS="algo=mappo seed=1 ..." is passed on)
+# make test      lint, types and tests         (ARGS="-k name" is passed on to pytest)
+
+PYTHON ?= python3.11
+BIN := .venv/bin
+ARGS ?=
+
+.PHONY: install train test lint
+
+install: .venv/installed
+
+.venv/installed: setup.py constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) not found: install Python 3.11, or name yours with make PYTHON=..." >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 12))' || { echo "error: $$($(PYTHON) --version) cannot run MetaDrive 0.4.3: install Python 3.11 (or 3.10)" >&2; exit 2; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "error: $(PYTHON) has no venv module: install it (Debian, Ubuntu: apt install python3-venv)" >&2; exit 2; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	@touch $@
+
+train: install
+	$(BIN)/python -m maip3o.train +scenario=intersection $(ARGS)
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)

@@ -1,0 +1,124 @@
+"""The schema of a run: what may be configured, with types. Values and their meaning live in conf/*.yaml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from omegaconf import MISSING
+
+
+@dataclass
+class ScenarioConfig:
+    """Which world, who drives in it, and when an episode ends."""
+
+    name: str = MISSING
+    map: str = MISSING  # intersection | parking_lot | roundabout | bottleneck | tollgate | pg
+    num_agents: int = 10
+    horizon: int = 500
+    respawn: bool = False
+    end_rule: str = "half"  # half | first | all
+    backend: str = "fast"  # fast | stock
+    lidar: str = "exact"  # exact | analytic (fast backend only)
+    metadrive: dict[str, Any] = field(default_factory=dict)  # passed on to MetaDrive's own config
+
+
+@dataclass
+class ConstraintConfig:
+    """One constraint: its cost function is the one of the same name in maip3o/envs/costs.py."""
+
+    limit: float = MISSING  # d_k
+
+
+@dataclass
+class PenaltyConfig:
+    """g(L_C): how the constraint enters the policy's loss."""
+
+    name: str = "celu"  # celu | relu | none | log_barrier | lagrangian
+    eta: float = 1.0
+    alpha: float = 0.1
+    floor_h: float | None = None
+    multiplier_lr: float = 0.05  # lagrangian only
+
+
+@dataclass
+class AlgoConfig:
+    name: str = MISSING
+    penalty: PenaltyConfig = field(default_factory=PenaltyConfig)
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    cost_gamma: float = 0.99
+    cost_gae_lambda: float = 0.95
+    clip: float = 0.2
+    clip_cost: bool = True
+    cost_scale: str = "one"  # one | horizon: 1 or 1 / (1 - gamma)
+    standardise_reward_advantage: bool = True
+    standardise_cost_advantage: bool = True
+    constraint_estimate: str = "uncensored"  # mean | uncensored
+    constraint_unit: str = "per_agent"  # per_agent | per_team
+    credit: str = "decomposed"  # team | decomposed
+    epochs: int = 8
+    minibatches: int = 4
+    chunk_length: int = 16
+    lr: float = 5e-4
+    critic_lr: float = 5e-4
+    lr_schedule: str = "constant"  # constant | linear
+    entropy_bonus: float = 0.0
+    max_grad_norm: float = 0.5
+    kl_min: float = 0.0  # delta-
+    kl_max: float = 0.02  # delta+
+
+
+@dataclass
+class ModelConfig:
+    hidden_sizes: list[int] = field(default_factory=lambda: [64, 64])
+    activation: str = "tanh"  # tanh | relu
+    recurrent: bool = True
+    memory_size: int = 64
+    initial_std: float = 0.3
+    throttle_bias: float = 0.5
+    normalise_observation: bool = True
+    normalise_value: bool = True
+
+
+@dataclass
+class RunnerConfig:
+    name: str = "local"  # local | ray
+    episode_timeout: float = 300.0  # seconds before a silent worker is killed
+    max_attempts: int = 3  # of one episode
+    address: str | None = None  # ray only: cluster to join; null starts a local Ray
+
+
+@dataclass
+class EvaluationConfig:
+    """Evaluation during training."""
+
+    every_episodes: int = 100
+    episodes: int = 10
+    deterministic: bool = True
+
+
+@dataclass
+class LoggerConfig:
+    quiet: bool = False
+    tensorboard: bool = True
+    wandb_project: str | None = None
+
+
+@dataclass
+class Config:
+    scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
+    constraints: dict[str, ConstraintConfig] = field(default_factory=dict)
+    algo: AlgoConfig = field(default_factory=AlgoConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    runner: RunnerConfig = field(default_factory=RunnerConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    logger: LoggerConfig = field(default_factory=LoggerConfig)
+    seed: int = 0
+    total_episodes: int = 2000
+    episodes_per_iteration: int = 20
+    num_workers: int | str = "auto"
+    torch_threads: int | str = "auto"
+    device: str = "auto"
+    checkpoint_every_episodes: int = 100
+    resume: str | None = None

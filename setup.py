@@ -1,0 +1,47 @@
+"""Package metadata. conf/ and runners/ are reached as maip3o.conf and maip3o.runners through links in maip3o/."""
+
+from setuptools import find_packages, setup
+
+EXTRAS = {
+    "ray": ["ray>=2.40"],
+    "export": ["onnx>=1.16", "onnxruntime>=1.18"],
+    "tune": ["optuna>=4"],
+    "slurm": ["submitit>=1.5", "hydra-submitit-launcher>=1.2"],
+    "wandb": ["wandb>=0.17"],
+}
+DEV = ["build", "hypothesis", "mypy", "pytest", "pytest-timeout", "pytest-xdist", "ruff", "types-PyYAML"]
+
+setup(
+    name="maip3o",
+    version="0.1.0",
+    description="Safe multi-agent reinforcement learning in driving: MAIP3O, MAP3O and MAPPO on MetaDrive",
+    long_description=open("README.md", encoding="utf-8").read(),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.10,<3.12",
+    packages=find_packages(include=["maip3o", "maip3o.*"]),
+    package_data={
+        "maip3o": ["policies/*.pt", "report/*.html", "report/*.js", "report/*.css", "py.typed"],
+        "maip3o.conf": ["*.yaml", "*/*.yaml"],
+        "maip3o.runners": ["*.sh"],
+    },
+    install_requires=[
+        "torch>=2.2",
+        "metadrive-simulator==0.4.3",
+        "gymnasium>=0.29",
+        "numpy>=1.26",
+        "hydra-core>=1.3",
+        "tensorboard>=2.15",
+        "pettingzoo>=1.24",
+        "numba>=0.59",
+        "imageio-ffmpeg>=0.5",
+        "opencv-python>=4.8",
+        "matplotlib>=3.8",
+        "rich>=13",
+        "loky>=3.4",
+        "rliable>=1.2",
+        "psutil>=5.9",
+    ],
+    extras_require={**EXTRAS, "dev": [*DEV, *EXTRAS["ray"], *EXTRAS["export"], *EXTRAS["tune"], *EXTRAS["slurm"]]},
+    classifiers=["Programming Language :: Python :: 3.11", "Topic :: Scientific/Engineering :: Artificial Intelligence"],
+)
