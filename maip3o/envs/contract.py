@@ -48,6 +48,8 @@ class StepResult:
     truncated: BoolArray  # [A]: the car's life was cut in this step (time-out, end rule): bootstrap. Never both.
     cause: IntArray  # [A] int8, of Cause
     final_observation: FloatArray  # [A, O] float32: last observation of cars that ended in this step, else zeros
+    route_completion: FloatArray  # [A] float64 in [0, 1] after this step, of cars that acted in it, else zeros
+    speed: FloatArray  # [A] float64, m/s, likewise
     over: bool  # the episode has ended: nobody acts any more
 
 
