@@ -1,0 +1,1 @@
+"""Safe multi-agent reinforcement learning in driving."""

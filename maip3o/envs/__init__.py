@@ -1,0 +1,36 @@
+"""Multi-agent MetaDrive with fixed slots, honest costs and episodes that are a pure function of their seed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from maip3o.config import ScenarioConfig
+from maip3o.envs.backend import Backend
+from maip3o.envs.contract import ArrayEnv
+from maip3o.envs.rules import SlotEnv
+from maip3o.envs.scenarios import load_scenario, scenario_names
+from maip3o.errors import UserError
+
+__all__ = ["load_scenario", "make_array_env", "scenario_names"]
+
+
+def make_array_env(scenario: ScenarioConfig, cost_names: Sequence[str]) -> ArrayEnv:
+    """The environment that rollouts use. One per process: MetaDrive has one engine per process."""
+    return SlotEnv(_make_backend(scenario), scenario.end_rule, cost_names)
+
+
+def _make_backend(scenario: ScenarioConfig) -> Backend:
+    # Imported late: MetaDrive takes seconds to import, and nobody needs it to read a config.
+    if scenario.backend == "fast":
+        try:
+            from maip3o.envs.fast import FastBackend
+        except ImportError:
+            warnings.warn("backend=fast is not available: using stock", stacklevel=3)
+        else:
+            return FastBackend(scenario)
+    elif scenario.backend != "stock":
+        raise UserError(f"scenario.backend={scenario.backend}: must be fast or stock")
+    from maip3o.envs.stock import StockBackend
+
+    return StockBackend(scenario)

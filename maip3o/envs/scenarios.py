@@ -1,0 +1,40 @@
+"""Scenarios: one YAML file each in conf/scenario."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from maip3o.config import ScenarioConfig
+from maip3o.errors import UserError
+
+FOLDER = Path(__file__).resolve().parent.parent / "conf" / "scenario"
+
+
+def scenario_names() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def load_scenario(name: str, **overrides: Any) -> ScenarioConfig:
+    """The scenario of that name with some of its fields replaced."""
+    if name not in scenario_names():
+        raise UserError(f"unknown scenario {name!r}: known are {', '.join(scenario_names())}")
+    known = [field.name for field in fields(ScenarioConfig)]
+    for key in overrides:
+        if key not in known:
+            close = difflib.get_close_matches(key, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
+            raise UserError(f"unknown override {key!r} of scenario {name}: {hint}")
+    try:
+        merged = OmegaConf.merge(
+            OmegaConf.structured(ScenarioConfig), OmegaConf.load(FOLDER / f"{name}.yaml"), overrides
+        )
+    except OmegaConfBaseException as error:
+        raise UserError(f"scenario {name}: {str(error).splitlines()[0]}") from None
+    scenario: Any = OmegaConf.to_object(merged)
+    return scenario
