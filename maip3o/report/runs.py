@@ -1,0 +1,108 @@
+"""A training run as its directory tells it: what it was and what it measured."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+AXES = {"episodes": "training episodes", "env_steps": "environment steps", "seconds": "wall time (h)"}
+"""What a curve may be drawn against, with the label of the axis."""
+
+NOT_THE_EXPERIMENT = (
+    "seed",
+    "resume",
+    "num_workers",
+    "torch_threads",
+    "device",
+    "checkpoint_every_episodes",
+    "logger",
+    "runner",
+    "evaluation.every_episodes",
+)
+"""Settings that change how a run is computed or watched, not what is compared."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run as its directory tells it."""
+
+    directory: Path
+    scenario: str
+    algo: str
+    seed: int
+    settings: dict[str, Any]  # the whole config, flat: "algo.penalty.alpha" -> 0.1
+    records: list[dict[str, Any]]  # metrics.jsonl, in order of episodes, both kinds
+    versions: dict[str, Any] = field(default_factory=dict)
+    status: dict[str, Any] = field(default_factory=dict)
+    evaluation: dict[str, Any] | None = None  # evaluation.json, if the run was evaluated afterwards
+
+    def series(self, quantity: str, axis: str = "episodes") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """x [P] and y [P] of one quantity where it was measured, x strictly increasing. Hours for `seconds`."""
+        known = [(r[axis], r[quantity]) for r in self.records if is_number(r.get(axis)) and is_number(r.get(quantity))]
+        x, y = (np.array([pair[i] for pair in known], dtype=np.float64) for i in (0, 1))
+        if axis == "seconds":
+            x = x / 3600.0
+        keep = np.concatenate([[True], np.diff(np.maximum.accumulate(x)) > 0]) if len(x) else np.zeros(0, dtype=bool)
+        return x[keep], y[keep]
+
+    def last(self, quantity: str) -> float:
+        """The last measured value, or NaN. Never the best of training."""
+        _, y = self.series(quantity)
+        return float(y[-1]) if len(y) else math.nan
+
+    def total(self, counter: str) -> float:
+        """The highest value of a counter such as `episodes` or `seconds`."""
+        values = [float(r[counter]) for r in self.records if is_number(r.get(counter))]
+        return max(values, default=math.nan)
+
+    @property
+    def constraints(self) -> list[str]:
+        names = {key.split("/")[1] for record in self.records for key in record if key.startswith("constraint/")}
+        return sorted(names)
+
+    @property
+    def compared_settings(self) -> dict[str, Any]:
+        return {key: value for key, value in self.settings.items() if not _under(key, NOT_THE_EXPERIMENT)}
+
+    @property
+    def config_hash(self) -> str:
+        return config_hash(self.settings)
+
+    @property
+    def commit(self) -> str:
+        return str(self.versions.get("commit") or "unknown")
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _under(key: str, prefixes: Iterable[str]) -> bool:
+    return any(key == prefix or key.startswith(prefix + ".") for prefix in prefixes)
+
+
+def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"a": {"b": 1}} -> {"a.b": 1}; an empty mapping stays a value."""
+    flat: dict[str, Any] = {}
+    for key, value in nested.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping) and value:
+            flat.update(flatten(value, name + "."))
+        else:
+            flat[name] = value
+    return flat
+
+
+def config_hash(settings: Mapping[str, Any]) -> str:
+    """Eight hex digits that are equal exactly for runs of the same experiment, whatever their seed and machine."""
+    compared = {key: value for key, value in settings.items() if not _under(key, NOT_THE_EXPERIMENT)}
+    text = json.dumps(compared, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
