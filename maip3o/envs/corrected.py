@@ -52,7 +52,15 @@ class Corrected:
     def _respawn_single_vehicle(self, randomize_position: bool = False) -> Any:
         # MetaDrive draws the place from a generator seeded with this value, which is None: from the operating system.
         self._DEBUG_RANDOM_SEED = int(self.engine.spawn_manager.generate_seed())  # type: ignore[attr-defined]
-        return super()._respawn_single_vehicle(randomize_position)  # type: ignore[misc]
+        # Parking Lot's own version resets the new car without its config, which puts every one of them at the same
+        # default place: all maps use the general version, and Parking Lot's filter lives in its spawn manager.
+        return MultiAgentMetaDrive._respawn_single_vehicle(self, randomize_position)
+
+    def reward_function(self, vehicle_id: str) -> tuple[float, dict[str, Any]]:
+        reward, info = super().reward_function(vehicle_id)  # type: ignore[misc]
+        if "route_completion" not in info:  # Bottleneck and Tollgate leave it out
+            info["route_completion"] = self.agents[vehicle_id].navigation.route_completion  # type: ignore[attr-defined]
+        return reward, info
 
 
 CORRECTED_CONFIG: dict[str, Any] = {

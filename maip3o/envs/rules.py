@@ -73,7 +73,7 @@ class SlotEnv:
             truncated=truncated,
             cause=cause,
             final_observation=np.where((cause != Cause.NONE)[:, None], raw.observation, np.float32(0)),
-            route_completion=raw.route_completion.copy(),
+            route_completion=np.clip(raw.route_completion, 0.0, 1.0),
             speed=raw.speed.copy(),
             over=over,
         )

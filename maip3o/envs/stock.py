@@ -10,6 +10,7 @@ from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import RawStep, empty_raw_step
 from maip3o.envs.contract import CarStates, FloatArray, RoadMap
 from maip3o.envs.corrected import ENVIRONMENTS
+from maip3o.envs.geometry import road_map, route
 
 FLAGS = {
     "arrived": ("arrive_dest",),
@@ -62,7 +63,7 @@ class StockBackend:
 
     def _living_slots(self) -> dict[str, int]:
         living = self._env.agents
-        return {agent: slot for slot, agent in enumerate(self._agent_of_slot) if agent in living}
+        return {agent: slot for slot, agent in enumerate(self._agent_of_slot) if agent is not None and agent in living}
 
     def _seat_new_cars(self, raw: RawStep, observations: dict[str, Any]) -> None:
         """A wreck keeps its slot until MetaDrive removes it; a new car takes the lowest free one."""
@@ -100,10 +101,10 @@ class StockBackend:
         return states
 
     def road_map(self) -> RoadMap:
-        raise NotImplementedError
+        return road_map(self._env.current_map)
 
     def routes(self) -> list[FloatArray]:
-        raise NotImplementedError
+        return [np.zeros((0, 2)) if car is None else route(car) for car in self._cars()]
 
     def close(self) -> None:
         self._env.close()
