@@ -1,0 +1,79 @@
+"""Epochs of the critics over active steps: VDN for the reward, each agent's own return for the costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maip3o.algo.finite import require_finite, require_finite_gradients
+from maip3o.algo.losses import huber
+from maip3o.config import AlgoConfig
+from maip3o.models.critic import Critic, team_value
+
+
+@dataclass(slots=True)
+class CriticData:
+    """What the critics learn from, ordered by moment: the agents that act together stand together."""
+
+    observation: Tensor  # [S, O] normalised
+    hidden: Tensor  # [S, H]
+    target: Tensor  # [S, 1 + K] each agent's own return, of the reward and of each cost
+    team_target: Tensor  # [G]
+    moment_start: np.ndarray  # [G + 1] first row of each moment
+
+
+def update_critics(
+    critics: dict[str, Critic],
+    optimiser: torch.optim.Optimizer,
+    data: CriticData,
+    algo: AlgoConfig,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """critics: `value` first, then one per constraint in the order of the target's columns."""
+    for k, critic in enumerate(critics.values()):
+        critic.update_normaliser(data.target[:, k])
+    losses = dict.fromkeys(critics, 0.0)
+    norm_sum, steps = 0.0, 0
+    moments = len(data.team_target)
+    for _ in range(algo.epochs):
+        for chosen in np.array_split(rng.permutation(moments), min(algo.minibatches, moments)):
+            optimiser.zero_grad()
+            for name, loss in critic_losses(critics, data, np.sort(chosen), algo).items():
+                require_finite([(f"loss of critic {name}", loss)])
+                loss.backward()
+                losses[name] += float(loss.detach())
+            for name, critic in critics.items():
+                require_finite_gradients(f"critic {name}", critic)
+                norm_sum += float(torch.nn.utils.clip_grad_norm_(critic.parameters(), algo.max_grad_norm))
+            optimiser.step()
+            steps += 1
+    metrics = {f"loss/{name if name == 'value' else 'cost_' + name}": total / steps for name, total in losses.items()}
+    return {**metrics, "critic/grad_norm": norm_sum / steps / len(critics)}
+
+
+def critic_losses(
+    critics: dict[str, Critic], data: CriticData, chosen: np.ndarray, algo: AlgoConfig
+) -> dict[str, Tensor]:
+    """Huber losses in units of each critic's own std. chosen: [g] moments."""
+    starts, counts = data.moment_start[chosen], np.diff(data.moment_start)[chosen]
+    group = np.repeat(np.arange(len(chosen)), counts)
+    rows_np = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
+    device = data.observation.device
+    rows = torch.as_tensor(rows_np, device=device)
+    observation, hidden = data.observation[rows], data.hidden[rows]
+    losses = {}
+    for k, (name, critic) in enumerate(critics.items()):
+        value = critic(observation, hidden)
+        _, std = critic.normaliser.statistics()
+        if k == 0 and algo.value_target == "team":
+            total = team_value(value, torch.as_tensor(group, device=device), len(chosen))
+            # The team's error grows with the square root of the agents in it: back to the scale of one agent.
+            std *= (len(rows_np) / len(chosen)) ** 0.5
+            error = total - data.team_target[torch.as_tensor(chosen, device=device)]
+        else:
+            error = value - data.target[rows, k]
+        losses[name] = huber(error / std, algo.huber_delta)
+    return losses

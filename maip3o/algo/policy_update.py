@@ -1,0 +1,162 @@
+"""Epochs of the policy over recurrent chunks: the only place where the actor's optimiser steps."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maip3o.algo.finite import require_finite, require_finite_gradients
+from maip3o.algo.losses import constraint_loss, cost_surrogate, reward_loss
+from maip3o.algo.penalties import get_penalty, penalty_slope
+from maip3o.config import AlgoConfig
+from maip3o.data.chunks import Chunks, Packed, pack
+from maip3o.models.actor import Actor, entropy, gaussian_kl, log_prob
+
+MAX_RATIO_ERROR = 1e-4
+
+
+@dataclass(slots=True)
+class PolicyData:
+    """What the policy learns from. S active steps, K constraints."""
+
+    observation: Tensor  # [S, O] normalised
+    hidden: Tensor  # [S, H] stored memory before the step
+    action: Tensor  # [S, U]
+    log_prob: Tensor  # [S] as the rollout stored it
+    advantage: Tensor  # [S]
+    cost_advantage: Tensor  # [S, K]
+    violation: Tensor  # [K] J_C - d
+    scale: float  # of the cost surrogate
+    multiplier: Tensor  # [K] of the Lagrangian penalty
+
+
+@dataclass(slots=True)
+class Replay:
+    """The policy run over all stored steps."""
+
+    mean: Tensor  # [S, U]
+    log_std: Tensor  # [U]
+    log_prob: Tensor  # [S]
+
+
+@torch.no_grad()
+def replay(actor: Actor, data: PolicyData, chunks: Chunks) -> Replay:
+    packed = pack(chunks, np.arange(len(chunks.start)))
+    mean = torch.empty_like(data.action)
+    mean[_index(packed, data)] = _mean(actor, data, packed)
+    log_std = actor.log_std.detach().clone()
+    return Replay(mean, log_std, log_prob(data.action, mean, log_std))
+
+
+def max_ratio_error(before: Replay, data: PolicyData) -> float:
+    """max |r - 1| before any optimiser step. It must be float noise; otherwise every ratio afterwards is wrong."""
+    error = float((before.log_prob - data.log_prob).expm1().abs().max())
+    if not error <= MAX_RATIO_ERROR:
+        raise RuntimeError(
+            f"replayed and stored log-probabilities differ before the first optimiser step: max |ratio - 1| = {error:.2e} > "
+            f"{MAX_RATIO_ERROR:.0e}. The update does not see what the policy saw when it acted: other weights or normaliser "
+            "statistics, a memory that was not stored or not reset, or an observation changed after acting"
+        )
+    return error
+
+
+def update_policy(
+    actor: Actor,
+    optimiser: torch.optim.Optimizer,
+    data: PolicyData,
+    before: Replay,
+    chunks: Chunks,
+    algo: AlgoConfig,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Up to algo.epochs epochs; stops when the KL to the policy that sampled leaves [kl_min, kl_max]."""
+    sums: dict[str, float] = defaultdict(float)
+    steps, finished = 0, 0
+    for _ in range(algo.epochs):
+        kls = []
+        for chosen in np.array_split(rng.permutation(len(chunks.start)), min(algo.minibatches, len(chunks.start))):
+            terms = minibatch_terms(actor, data, before, pack(chunks, chosen), algo)
+            kls.append(max(float(terms.kl), 0.0))
+            if kls[-1] > algo.kl_max:
+                break
+            optimiser.zero_grad()
+            require_finite(
+                (("policy ratio", terms.ratio), ("L_R", terms.reward), ("L_C", terms.constraint), ("L", terms.loss))
+            )
+            terms.loss.backward()
+            require_finite_gradients("actor", actor)
+            norm = torch.nn.utils.clip_grad_norm_(actor.parameters(), algo.max_grad_norm)
+            optimiser.step()
+            steps += 1
+            sums["loss/policy"] += float(terms.reward.detach())
+            sums["policy/grad_norm"] += float(norm)
+            sums["policy/clip_fraction"] += float(((terms.ratio - 1.0).abs() > algo.clip).float().mean())
+        else:
+            finished += 1
+            if float(np.mean(kls)) >= algo.kl_min:
+                continue
+        break
+    metrics = {name: total / max(steps, 1) for name, total in sums.items()}
+    return {**metrics, "policy/epochs": float(finished)}
+
+
+@dataclass(slots=True)
+class Terms:
+    """The loss of one minibatch and its parts."""
+
+    ratio: Tensor  # [s]
+    kl: Tensor  # scalar
+    reward: Tensor  # scalar, L_R
+    constraint: Tensor  # [K], L_C
+    loss: Tensor  # scalar, L
+
+
+def minibatch_terms(actor: Actor, data: PolicyData, before: Replay, packed: Packed, algo: AlgoConfig) -> Terms:
+    rows = _index(packed, data)
+    mean = _mean(actor, data, packed)
+    ratio = torch.exp(log_prob(data.action[rows], mean, actor.log_std) - before.log_prob[rows])
+    kl = gaussian_kl(mean.detach(), actor.log_std.detach(), before.mean[rows], before.log_std).mean()
+    reward = reward_loss(ratio, data.advantage[rows], algo.clip)
+    surrogate = cost_surrogate(ratio, data.cost_advantage[rows], algo.clip if algo.clip_cost else None)
+    constraint = constraint_loss(surrogate, data.scale, data.violation)
+    penalty = get_penalty(algo.penalty.name)(constraint, algo.penalty, data.multiplier)
+    loss = reward + algo.penalty.eta * penalty.sum() - algo.entropy_bonus * entropy(actor.log_std)
+    return Terms(ratio, kl, reward, constraint, loss)
+
+
+def constraint_diagnostics(
+    actor: Actor, data: PolicyData, before: Replay, chunks: Chunks, names: Sequence[str], algo: AlgoConfig
+) -> dict[str, float]:
+    """Argument and slope of each penalty, and the cosine between the gradients of L_R and L_C, before the first step.
+
+    The penalty's own gradient is the slope times that of L_C, so the cosine is defined even where the slope is 0.
+    """
+    terms = minibatch_terms(actor, data, before, pack(chunks, np.arange(len(chunks.start))), algo)
+    slope = penalty_slope(get_penalty(algo.penalty.name), terms.constraint, algo.penalty, data.multiplier)
+    parameters = list(actor.parameters())
+
+    def gradient(loss: Tensor) -> Tensor:
+        return torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters, retain_graph=True)])
+
+    metrics: dict[str, float] = {}
+    reward_gradient = gradient(terms.reward) if names else None
+    for k, name in enumerate(names):
+        cosine = torch.nn.functional.cosine_similarity(reward_gradient, gradient(terms.constraint[k]), dim=0)
+        metrics[f"constraint/{name}/penalty_argument"] = float(terms.constraint[k].detach())
+        metrics[f"constraint/{name}/penalty_slope"] = float(slope[k])
+        metrics[f"constraint/{name}/gradient_cosine"] = float(cosine)
+    return metrics
+
+
+def _index(packed: Packed, data: PolicyData) -> Tensor:
+    return torch.as_tensor(packed.rows, device=data.action.device)
+
+
+def _mean(actor: Actor, data: PolicyData, packed: Packed) -> Tensor:
+    memory = data.hidden[torch.as_tensor(packed.first_rows, device=data.hidden.device)]
+    return actor(data.observation[_index(packed, data)], memory, torch.as_tensor(packed.batch_sizes))

@@ -1,0 +1,66 @@
+"""The policy that all agents share: encoder, GRU over the agent's own observations, diagonal Gaussian.
+
+Training data comes as packed chunks: time-major rows of chunks sorted by length, so that step j of all chunks that reach
+it stands together and there is no padding to mask.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from maip3o.config import ModelConfig
+from maip3o.models.mlp import linear, mlp
+
+LOG_2_PI = math.log(2.0 * math.pi)
+
+
+class Actor(nn.Module):
+    """O observation, H memory, U action, S packed steps, N chunks."""
+
+    def __init__(self, observation_size: int, action_size: int, model: ModelConfig) -> None:
+        super().__init__()
+        self.encoder = mlp(observation_size, model.hidden_sizes, model.activation)
+        features = model.hidden_sizes[-1]
+        self.gru = nn.GRU(features, model.memory_size) if model.recurrent else None
+        if self.gru is not None:
+            for name, parameter in self.gru.named_parameters():
+                nn.init.zeros_(parameter) if "bias" in name else nn.init.orthogonal_(parameter)
+            features = model.memory_size
+        self.head = linear(features, action_size, gain=0.01)
+        if action_size > 1:  # [steering, throttle]
+            with torch.no_grad():
+                self.head.bias[-1] = model.throttle_bias
+        self.log_std = nn.Parameter(torch.full((action_size,), math.log(model.initial_std)))
+
+    def forward(self, observation: Tensor, memory: Tensor, batch_sizes: Tensor) -> Tensor:
+        """Mean actions of packed chunks.
+
+        observation: [S, O] normalised, packed; memory: [N, H] before each chunk's first step;
+        batch_sizes: [L] int64 on the CPU, how many chunks reach step j. Returns [S, U].
+        """
+        features = self.encoder(observation)
+        if self.gru is not None:
+            features = self.gru(PackedSequence(features, batch_sizes), memory.unsqueeze(0))[0].data
+        return self.head(features)
+
+
+def log_prob(action: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:
+    """Log-density of the action as sampled (the environment clips, the Gaussian does not). [S, U] -> [S]"""
+    z = (action - mean) * torch.exp(-log_std)
+    return (-0.5 * z.square() - log_std - 0.5 * LOG_2_PI).sum(-1)
+
+
+def entropy(log_std: Tensor) -> Tensor:
+    """Entropy of the diagonal Gaussian, a scalar: the std does not depend on the state."""
+    return (log_std + 0.5 * (1.0 + LOG_2_PI)).sum()
+
+
+def gaussian_kl(mean: Tensor, log_std: Tensor, old_mean: Tensor, old_log_std: Tensor) -> Tensor:
+    """KL(new || old) at each step, the order of Algorithm 1's trust-region test. [S, U] -> [S]"""
+    variance_ratio = torch.exp(2.0 * (log_std - old_log_std))
+    distance = ((mean - old_mean) * torch.exp(-old_log_std)).square()
+    return 0.5 * (variance_ratio + distance - 1.0 - torch.log(variance_ratio)).sum(-1)

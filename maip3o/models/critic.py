@@ -1,0 +1,44 @@
+"""Value functions v(o_i, h_i): feed-forward over an agent's observation and the actor's stored memory."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from maip3o.config import ModelConfig
+from maip3o.models.mlp import linear, mlp
+from maip3o.models.normaliser import ValueNormaliser
+
+
+class Critic(nn.Module):
+    """One value function, for the reward or for one constraint, with a normaliser of its own."""
+
+    def __init__(self, observation_size: int, model: ModelConfig) -> None:
+        super().__init__()
+        memory_size = model.memory_size if model.recurrent else 0
+        self.body = mlp(observation_size + memory_size, model.hidden_sizes, model.activation)
+        self.head = linear(model.hidden_sizes[-1], 1, gain=1.0)
+        self.normaliser = ValueNormaliser(model.normalise_value)
+
+    def forward(self, observation: Tensor, memory: Tensor) -> Tensor:
+        """observation: [..., O] normalised; memory: [..., H]. Returns the value [...] in units of the return."""
+        mean, std = self.normaliser.statistics()
+        normalised = self.head(self.body(torch.cat((observation, memory), -1))).squeeze(-1)
+        return mean + std * normalised
+
+    @torch.no_grad()
+    def update_normaliser(self, returns: Tensor) -> None:
+        """Take in new returns and rescale the last layer, so that no prediction changes (PopArt)."""
+        old_mean, old_std = self.normaliser.statistics()
+        self.normaliser.update(returns)
+        mean, std = self.normaliser.statistics()
+        self.head.weight.mul_(old_std / std)
+        self.head.bias.mul_(old_std).add_(old_mean - mean).div_(std)
+
+
+def team_value(value: Tensor, moment: Tensor, moments: int) -> Tensor:
+    """V_tot (VDN): the sum of v_i over the agents that act at each moment.
+
+    value: [S] over active steps only; moment: [S] int64 index of (episode, time). Returns [moments].
+    """
+    return torch.zeros(moments, dtype=value.dtype, device=value.device).index_add(0, moment, value)
