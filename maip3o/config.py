@@ -57,6 +57,8 @@ class AlgoConfig:
     constraint_estimate: str = "uncensored"  # mean | uncensored
     constraint_unit: str = "per_agent"  # per_agent | per_team
     credit: str = "decomposed"  # team | decomposed
+    value_target: str = "team"  # team | agent: the return that the reward critic fits
+    huber_delta: float = 10.0
     epochs: int = 8
     minibatches: int = 4
     chunk_length: int = 16
