@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
-from omegaconf import MISSING
+from omegaconf import MISSING, OmegaConf
 
 
 @dataclass
@@ -124,3 +124,8 @@ class Config:
     device: str = "auto"
     checkpoint_every_episodes: int = 100
     resume: str | None = None
+
+
+def from_dict(content: Any) -> Config:
+    """A Config from plain containers or a DictConfig; omegaconf's errors pass through."""
+    return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), content)))

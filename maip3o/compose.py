@@ -1,0 +1,149 @@
+"""From command line to Config: Hydra composes, omegaconf checks types, validate() the rest. Every error is one line."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import field, fields, is_dataclass, make_dataclass
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from hydra import compose as hydra_compose
+from hydra import initialize_config_dir
+from hydra.core.config_store import ConfigStore
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+import maip3o
+from maip3o.config import Config, from_dict
+from maip3o.errors import UserError
+from maip3o.validation import validate
+
+FOLDER = Path(maip3o.__file__).parent / "conf"
+GROUPS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith("_"))
+OPEN_KEYS = (
+    "constraints.",
+    "scenario.metadrive.",
+    "hydra.",
+)  # below these the user makes up names, or Hydra has its own
+
+
+def register() -> None:
+    """Tell Hydra of the schema (the first entry of config.yaml's defaults) and of the resolver in hydra.run.dir."""
+    # A new constraint is `+constraints.crash.limit=0.2`, and omegaconf cannot begin one in a typed dictionary.
+    open_constraints = [("constraints", dict[str, Any], field(default_factory=dict))]
+    ConfigStore.instance().store(name="schema", node=make_dataclass("Schema", open_constraints, bases=(Config,)))
+    OmegaConf.register_new_resolver("variant", variant, replace=True)
+
+
+def variant(overrides: str) -> str:
+    """Name of the directory for runs with these overrides: themselves while that is a sensible name."""
+    name = overrides.replace("/", "_").replace("+", "")
+    if len(name) > 120:
+        name = f"{name[:100]}_{hashlib.sha256(overrides.encode()).hexdigest()[:8]}"
+    return name or "default"
+
+
+def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Config, Path]:
+    """The validated config that these overrides give, and the directory its run will have."""
+    check_overrides(overrides)
+    if config_dir is not None:
+        overrides = [*overrides, f"hydra.searchpath=[file://{Path(config_dir).resolve()}]"]
+    register()
+    try:
+        with initialize_config_dir(str(FOLDER), version_base="1.3", job_name="train"):
+            composed = hydra_compose("config", overrides=list(overrides), return_hydra_config=True)
+            HydraConfig.instance().set_config(composed)
+            directory = Path(composed.hydra.run.dir) if not OmegaConf.is_missing(composed.scenario, "name") else Path()
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_one_line(error)) from None
+    return to_config(composed), directory
+
+
+def to_config(composed: DictConfig) -> Config:
+    """The typed, validated config of what Hydra composed."""
+    names = {item.name for item in fields(Config)}
+    if OmegaConf.is_missing(composed.scenario, "name"):
+        raise UserError(f"no scenario: add +scenario=<name>, one of {', '.join(options('scenario'))}")
+    try:
+        plain = OmegaConf.to_container(
+            OmegaConf.masked_copy(composed, list(names)), resolve=True, throw_on_missing=True
+        )
+        return validate(from_dict(plain))
+    except OmegaConfBaseException as error:
+        raise UserError(_one_line(error)) from None
+
+
+def options(group: str) -> list[str]:
+    """Names in a config group, e.g. the scenarios."""
+    return sorted(path.stem for path in (FOLDER / group).glob("*.yaml"))
+
+
+def check_overrides(overrides: Sequence[str]) -> None:
+    """Refuse what Hydra would refuse with many lines, or would let pass with a plus sign."""
+    for text in overrides:
+        override = _parse(text)
+        key = override.key_or_group
+        if key in GROUPS and not isinstance(override.value(), dict):
+            _check_choice(text, key, override)
+        elif key not in known_keys() and not key.startswith(OPEN_KEYS):
+            hint = difflib.get_close_matches(key, known_keys(), n=1) or _same_last_part(key)
+            raise UserError(f"{text}: unknown key {key}; " + (f"did you mean {hint[0]}?" if hint else "see --help"))
+
+
+def _parse(text: str) -> Override:
+    try:
+        return OverridesParser.create().parse_override(text)
+    except HydraException:
+        raise UserError(f"{text}: not of the form key=value (special characters need quotes: 'key=\"...\"')") from None
+
+
+def _check_choice(text: str, group: str, override: Override) -> None:
+    """`algo=mapo`: the options of a group are files."""
+    names = options(group)
+    values = [str(value) for value in _values(override)]
+    for value in values:
+        if value not in names:
+            hint = difflib.get_close_matches(value, names, n=1)
+            raise UserError(
+                f"{text}: " + (f"did you mean {group}={hint[0]}? " if hint else "") + f"Known are {', '.join(names)}"
+            )
+
+
+def _values(override: Override) -> list[Any]:
+    """The value, or all values of a sweep over choices."""
+    value = override.value()
+    return list(value.list) if isinstance(value, ChoiceSweep) else [value]
+
+
+def _same_last_part(key: str) -> list[str]:
+    """`lr` -> algo.lr"""
+    return [known for known in known_keys() if known.split(".")[-1] == key.split(".")[-1]]
+
+
+def known_keys() -> list[str]:
+    return [*GROUPS, *_keys(Config, "")]
+
+
+def _keys(kind: type, prefix: str) -> Iterator[str]:
+    hints = get_type_hints(kind)
+    for item in fields(kind):
+        yield prefix + item.name
+        if is_dataclass(hints[item.name]):
+            yield from _keys(hints[item.name], f"{prefix}{item.name}.")
+
+
+def _one_line(error: Exception) -> str:
+    """The gist of Hydra's and omegaconf's many lines."""
+    cause = error.__cause__ if isinstance(error, HydraException) and error.__cause__ else error
+    lines = [line.strip() for line in str(cause).splitlines()]
+    place = next((line.removeprefix("full_key: ") for line in lines if line.startswith("full_key:")), "")
+    text = lines[0] if lines else type(error).__name__
+    if isinstance(error, HydraException) and "override " in str(error):
+        place = str(error).splitlines()[0].partition("override ")[2].strip("'.")
+    return f"{place}: {text}" if place else text

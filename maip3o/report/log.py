@@ -1,0 +1,164 @@
+"""Where the numbers of a run go: metrics.jsonl, TensorBoard (and through it Weights & Biases), the progress line, status.json."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import maip3o
+from maip3o.config import Config
+from maip3o.errors import RunError, UserError
+from maip3o.report.progress import ProgressLine, format_line
+
+COUNTERS = ("iteration", "episodes", "env_steps", "agent_steps", "seconds")
+PACKAGES = (
+    "maip3o",
+    "torch",
+    "numpy",
+    "numba",
+    "metadrive-simulator",
+    "panda3d",
+    "hydra-core",
+    "loky",
+    "ray",
+    "pettingzoo",
+)
+
+
+class RunLog:
+    """The log of one run; nothing ever reads a number back from it."""
+
+    def __init__(self, directory: Path, config: Config, metrics_bytes: int, episodes: int) -> None:
+        """metrics_bytes: length of metrics.jsonl at the checkpoint from which the run goes on; what follows is dropped."""
+        self.directory, self.config = directory, config
+        self.progress = ProgressLine(config.logger.quiet)
+        logging.getLogger("maip3o").addHandler(self.progress)
+        logging.getLogger("maip3o").setLevel(logging.INFO)
+        self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
+        self._metrics.truncate(metrics_bytes)
+        self._events = _tensorboard(directory, config, purge_step=episodes + 1 if metrics_bytes else None)
+        _write_json(directory / "versions.json", versions())
+        self.status("running", episodes)
+
+    @property
+    def metrics_bytes(self) -> int:
+        return self._metrics.tell()
+
+    def iteration(self, counters: Mapping[str, Any], numbers: Mapping[str, float], seconds_left: float) -> None:
+        self._write("iteration", counters, numbers)
+        self.status("running", counters["episodes"])
+        self.progress.show(
+            format_line(counters["episodes"], self.config.total_episodes, seconds_left, numbers),
+            last=counters["episodes"] >= self.config.total_episodes,
+        )
+
+    def evaluation(self, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
+        self._write("evaluation", counters, numbers)
+
+    def _write(self, kind: str, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
+        record: dict[str, Any] = {"kind": kind, **{name: counters[name] for name in COUNTERS}}
+        record.update({name: value if math.isfinite(value) else None for name, value in numbers.items()})
+        try:
+            self._metrics.write(json.dumps(record).encode() + b"\n")
+            self._metrics.flush()
+            os.fsync(self._metrics.fileno())
+        except OSError as error:
+            raise RunError(f"cannot write {self.directory / 'metrics.jsonl'}: {error.strerror}") from error
+        if self._events is not None:
+            for name, value in numbers.items():
+                self._events.add_scalar(name, value, counters["episodes"])
+            self._events.flush()
+
+    def status(self, state: str, episodes: int, message: str = "") -> None:
+        """state: running | finished | interrupted | failed"""
+        _write_json(self.directory / "status.json", {"state": state, "episodes": episodes, "message": message})
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.progress.finish()
+        logging.getLogger("maip3o").removeHandler(self.progress)
+        self._metrics.close()
+        if self._events is not None:
+            self._events.close()
+
+
+def _tensorboard(directory: Path, config: Config, purge_step: int | None) -> Any:
+    """A SummaryWriter; Weights & Biases reads along if a project is named."""
+    if config.logger.wandb_project is not None:
+        try:
+            import wandb
+        except ImportError:
+            raise UserError(
+                "logger.wandb_project is set, but wandb is not installed: pip install 'maip3o[wandb]'"
+            ) from None
+        # The same directory is the same W&B run, however often it is resumed.
+        identity = "-".join(directory.resolve().parts[-4:]).replace("/", "-")
+        wandb.init(
+            project=config.logger.wandb_project,
+            id=identity,
+            resume="allow",
+            dir=directory,
+            config=asdict(config),
+            sync_tensorboard=True,
+        )
+    if not config.logger.tensorboard:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(directory), purge_step=purge_step)
+
+
+def versions() -> dict[str, Any]:
+    """What the run was made with."""
+    packages = {}
+    for name in PACKAGES:
+        try:
+            packages[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
+    return {
+        "commit": commit,
+        "uncommitted_changes": None if changed is None else bool(changed),
+        "packages": packages,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "command": sys.argv,
+    }
+
+
+def _git(*arguments: str) -> str | None:
+    """Output of git in this package's own checkout; None if it is not one."""
+    root = Path(maip3o.__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return None
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from error

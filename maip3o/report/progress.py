@@ -1,0 +1,96 @@
+"""The progress line: rewritten in place in a terminal or notebook, a line now and then in a log file."""
+
+from __future__ import annotations
+
+import logging
+import math
+import shutil
+import sys
+import time
+from collections.abc import Mapping
+from typing import TextIO
+
+LOG_FILE_INTERVAL = 30.0  # seconds between two lines where nothing can be rewritten
+
+
+def format_line(episodes: int, total: int, seconds_left: float, numbers: Mapping[str, float]) -> str:
+    """One iteration in words: how far, how fast, how well, how safe against which limit."""
+    parts = [f"episode {episodes}/{total} {100 * episodes // max(total, 1):3d}%"]
+    for label, key, pattern in (
+        ("", "speed/env_steps_per_second", "{:.0f} steps/s"),
+        ("return", "rollout/return", "{:.1f}"),
+        ("success", "rollout/success", "{:.2f}"),
+        ("eliminated", "rollout/eliminated", "{:.2f}"),
+    ):
+        value = numbers.get(key)
+        if value is not None and math.isfinite(value):
+            parts.append(f"{label} {pattern.format(value)}".strip())
+    limit = numbers.get("constraint/termination/limit")
+    if limit is not None and parts[-1].startswith("eliminated"):
+        parts[-1] += f" (limit {limit:.2f})"
+    parts.append(f"{_clock(seconds_left)} left")
+    return "  ".join(parts)
+
+
+def _clock(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "?"
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"
+
+
+class ProgressLine(logging.Handler):
+    """Shows progress and, as a logging handler, messages that must not tear the line apart."""
+
+    def __init__(self, quiet: bool = False, stream: TextIO | None = None) -> None:
+        super().__init__(level=logging.WARNING if quiet else logging.INFO)
+        self.quiet = quiet
+        self.stream = stream or sys.stdout
+        self.terminal = self.stream.isatty()
+        self.live = self.terminal or _in_notebook(self.stream)
+        self._shown = ""  # the text that stands on the unfinished line
+        self._last_time = -math.inf
+
+    def show(self, text: str, last: bool = False) -> None:
+        """Replace the line by `text`. Without a live display: print it, but not more often than every 30 s."""
+        if self.quiet:
+            return
+        if self.live:
+            width = shutil.get_terminal_size().columns - 1 if self.terminal else len(text)
+            text = text[:width]
+            self._write("\r" + text + " " * max(len(self._shown) - len(text), 0))
+            self._shown = text
+        elif last or time.monotonic() - self._last_time >= LOG_FILE_INTERVAL:
+            self._last_time = time.monotonic()
+            self._write(text + "\n")
+
+    def say(self, text: str) -> None:
+        """A line of its own, above the progress line."""
+        blank = "\r" + " " * len(self._shown) + "\r" if self._shown else ""
+        line, self._shown = self._shown, ""
+        self._write(blank + text + "\n")
+        if line:
+            self.show(line)
+
+    def finish(self) -> None:
+        """Leave the line standing and start a new one."""
+        if self._shown:
+            self._shown = ""
+            self._write("\n")
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.say(
+            f"{record.levelname.lower()}: {record.getMessage()}"
+            if record.levelno > logging.INFO
+            else record.getMessage()
+        )
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+
+def _in_notebook(stream: TextIO) -> bool:
+    """IPython's kernel replaces stdout by a stream that understands a carriage return."""
+    return type(stream).__module__.startswith("ipykernel")

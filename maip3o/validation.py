@@ -1,0 +1,192 @@
+"""Everything that can be wrong with a config and can be known before the run starts. Each check names key, value and cure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from maip3o.config import Config
+from maip3o.errors import UserError
+
+Check = tuple[Callable[[Any], bool], str]
+
+POSITIVE: Check = (lambda x: 0 < x < math.inf, "must be above 0")
+NOT_NEGATIVE: Check = (lambda x: 0 <= x < math.inf, "must be 0 or above")
+DISCOUNT: Check = (lambda x: 0 <= x < 1, "must be in [0, 1)")
+SHARE: Check = (lambda x: 0 <= x <= 1, "must be in [0, 1]")
+FINITE: Check = (math.isfinite, "must be a finite number")
+COUNT: Check = (lambda x: x >= 1, "must be 1 or above")
+COUNT_OR_AUTO: Check = (
+    lambda x: x == "auto" or (not isinstance(x, str) and x >= 1),
+    "must be a number from 1 on, or auto",
+)
+
+
+def one_of(*names: str) -> Check:
+    return lambda x: x in names, f"must be one of {', '.join(names)}"
+
+
+RULES: dict[str, Check] = {
+    "seed": (lambda x: 0 <= x < 2**32, "must be in [0, 4294967296)"),
+    "total_episodes": COUNT,
+    "episodes_per_iteration": COUNT,
+    "num_workers": COUNT_OR_AUTO,
+    "torch_threads": COUNT_OR_AUTO,
+    "device": (lambda x: x in ("auto", "cpu") or x.split(":")[0] == "cuda", "must be auto, cpu, cuda or cuda:<number>"),
+    "checkpoint_every_episodes": NOT_NEGATIVE,
+    "scenario.num_agents": COUNT,
+    "scenario.horizon": COUNT,
+    "scenario.end_rule": one_of("half", "first", "all"),
+    "scenario.backend": one_of("fast", "stock"),
+    "scenario.lidar": one_of("exact", "analytic"),
+    "algo.penalty.name": one_of("celu", "relu", "none", "log_barrier", "lagrangian"),
+    "algo.penalty.eta": NOT_NEGATIVE,
+    "algo.penalty.alpha": POSITIVE,
+    "algo.penalty.multiplier_lr": POSITIVE,
+    "algo.gamma": DISCOUNT,
+    "algo.gae_lambda": SHARE,
+    "algo.cost_gamma": SHARE,
+    "algo.cost_gae_lambda": SHARE,
+    "algo.clip": (lambda x: 0 < x < 1, "must be in (0, 1)"),
+    "algo.cost_scale": one_of("one", "horizon"),
+    "algo.constraint_estimate": one_of("mean", "uncensored"),
+    "algo.constraint_unit": one_of("per_agent", "per_team"),
+    "algo.credit": one_of("decomposed", "team"),
+    "algo.epochs": COUNT,
+    "algo.minibatches": COUNT,
+    "algo.chunk_length": COUNT,
+    "algo.lr": POSITIVE,
+    "algo.critic_lr": POSITIVE,
+    "algo.lr_schedule": one_of("constant", "linear"),
+    "algo.entropy_bonus": NOT_NEGATIVE,
+    "algo.max_grad_norm": POSITIVE,
+    "algo.kl_min": FINITE,
+    "algo.kl_max": POSITIVE,
+    "model.hidden_sizes": (lambda x: len(x) > 0 and min(x) >= 1, "must list at least one size, each 1 or above"),
+    "model.activation": one_of("tanh", "relu"),
+    "model.memory_size": COUNT,
+    "model.initial_std": POSITIVE,
+    "model.throttle_bias": (lambda x: -1 <= x <= 1, "must be in [-1, 1]"),
+    "runner.name": one_of("local", "ray"),
+    "runner.episode_timeout": POSITIVE,
+    "runner.max_attempts": COUNT,
+    "evaluation.every_episodes": NOT_NEGATIVE,
+    "evaluation.episodes": (lambda x: 1 <= x <= 1_000_000, "must be in [1, 1000000]: the held-out seeds"),
+}
+
+
+def validate(config: Config) -> Config:
+    """The config itself if it can be run; a UserError that names the first thing wrong otherwise."""
+    for key, (holds, cure) in RULES.items():
+        value = get(config, key)
+        if not holds(value):
+            raise UserError(f"{key}={value}: {cure}")
+    for check in (_episodes, _sequences, _penalty, _constraints, _device, _runner, _world):
+        check(config)
+    return config
+
+
+def get(config: Config, key: str) -> Any:
+    """The value of a dotted key."""
+    return reduce(getattr, key.split("."), config)
+
+
+def _episodes(config: Config) -> None:
+    total, each = config.total_episodes, config.episodes_per_iteration
+    if total % each:
+        # A shorter last iteration would make the run differ from a longer one that passes the same point.
+        near = max(round(total / each), 1) * each
+        raise UserError(
+            f"total_episodes={total}: must be a multiple of episodes_per_iteration={each}, for instance {near}"
+        )
+
+
+def _sequences(config: Config) -> None:
+    scenario, algo = config.scenario, config.algo
+    if algo.chunk_length > scenario.horizon and config.model.recurrent:
+        raise UserError(
+            f"algo.chunk_length={algo.chunk_length}: no episode is longer than scenario.horizon={scenario.horizon}"
+        )
+    steps = config.episodes_per_iteration * scenario.num_agents
+    if algo.minibatches > steps:
+        raise UserError(
+            f"algo.minibatches={algo.minibatches}: more than the {steps} cars of an iteration "
+            f"(episodes_per_iteration={config.episodes_per_iteration} x scenario.num_agents={scenario.num_agents})"
+        )
+
+
+def _penalty(config: Config) -> None:
+    penalty = config.algo.penalty
+    if penalty.floor_h is not None and not 0 < penalty.floor_h < penalty.alpha:
+        raise UserError(
+            f"algo.penalty.floor_h={penalty.floor_h}: must be in (0, algo.penalty.alpha={penalty.alpha}), or null"
+        )
+    if config.algo.cost_scale == "horizon" and config.algo.cost_gamma == 1:
+        raise UserError("algo.cost_scale=horizon is 1 / (1 - algo.cost_gamma): algo.cost_gamma must be below 1")
+    if config.algo.kl_min >= config.algo.kl_max:
+        raise UserError(f"algo.kl_min={config.algo.kl_min}: must be below algo.kl_max={config.algo.kl_max}")
+
+
+def _constraints(config: Config) -> None:
+    from maip3o.envs.costs import COSTS
+
+    if config.algo.penalty.name != "none" and not config.constraints:
+        raise UserError(
+            f"constraints: algo.penalty.name={config.algo.penalty.name} needs at least one ({', '.join(COSTS)})"
+        )
+    for name, constraint in config.constraints.items():
+        _known(f"constraints.{name}", name, COSTS)
+        key, limit = f"constraints.{name}.limit", constraint.limit
+        if not 0 <= limit < math.inf:
+            raise UserError(f"{key}={limit}: must be 0 or above")
+        if name == "termination" and config.algo.constraint_unit == "per_agent" and limit >= 1:
+            raise UserError(f"{key}={limit}: a share of cars must be below 1 (algo.constraint_unit=per_agent)")
+        most = config.scenario.num_agents
+        if (
+            name == "termination"
+            and config.algo.constraint_unit == "per_team"
+            and not config.scenario.respawn
+            and limit >= most
+        ):
+            raise UserError(f"{key}={limit}: must be below the scenario.num_agents={most} cars of a team")
+
+
+def _known(key: str, name: str, names: Iterable[str]) -> None:
+    if name not in names:
+        raise UserError(f"{key}: no such cost function; known are {', '.join(names)}")
+
+
+def _device(config: Config) -> None:
+    if config.device.startswith("cuda"):
+        import torch
+
+        number = config.device.partition(":")[2] or "0"
+        if not number.isdigit():
+            raise UserError(f"device={config.device}: must be auto, cpu, cuda or cuda:<number>")
+        if int(number) >= torch.cuda.device_count():
+            raise UserError(
+                f"device={config.device}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu or auto"
+            )
+
+
+def _runner(config: Config) -> None:
+    from importlib.util import find_spec
+
+    if config.runner.name == "ray" and find_spec("ray") is None:
+        raise UserError("runner=ray: Ray is not installed; pip install 'maip3o[ray]'")
+    if config.runner.name == "local" and config.runner.address is not None:
+        raise UserError(f"runner.address={config.runner.address}: only runner=ray has an address")
+    if config.logger.wandb_project is not None and find_spec("wandb") is None:
+        raise UserError("logger.wandb_project is set, but wandb is not installed; pip install 'maip3o[wandb]'")
+    if config.logger.wandb_project is not None and not config.logger.tensorboard:
+        raise UserError("logger.wandb_project reads TensorBoard's events: logger.tensorboard must be true")
+    if config.resume is not None and not Path(config.resume).is_dir():
+        raise UserError(f"resume={config.resume}: no such run directory")
+
+
+def _world(config: Config) -> None:
+    if config.scenario.backend == "stock" and config.scenario.lidar != "exact":
+        raise UserError(f"scenario.lidar={config.scenario.lidar}: only scenario.backend=fast has it; use exact")

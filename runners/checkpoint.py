@@ -1,0 +1,117 @@
+"""Checkpoints: everything a run needs to go on, in a file that is whole at every moment and cannot run code."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import maip3o
+from maip3o.config import Config, from_dict
+from maip3o.errors import RunError, UserError
+
+FORMAT = "maip3o checkpoint"
+VERSION = 1
+SHIPPED = Path(maip3o.__file__).parent / "policies"
+
+
+@dataclass
+class Checkpoint:
+    config: Config
+    learner: dict[str, Any]  # Learner.state_dict(): weights, optimisers, normalisers, schedule, generators
+    counters: dict[str, Any]  # iteration, episodes, env_steps, agent_steps, seconds, metrics_bytes
+
+
+def save(path: Path | str, checkpoint: Checkpoint, keep_as: Path | None = None) -> None:
+    """Write `path` so that it holds the old or the new checkpoint, never a part, whatever happens meanwhile.
+
+    The one before stays beside it as previous.pt. keep_as: a second name under which this checkpoint stays for good.
+    """
+    path = Path(path)
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "config": asdict(checkpoint.config),
+        "learner": checkpoint.learner,
+        "counters": checkpoint.counters,
+    }
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "wb") as file:
+            torch.save(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        if keep_as is not None:
+            _second_name(temporary, keep_as)
+        if path.exists():
+            _second_name(path, path.with_name("previous.pt"))
+        os.replace(temporary, path)
+        _sync_directory(path.parent)
+    except (OSError, RuntimeError) as error:  # torch reports a failed write as RuntimeError
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        held = f"{path} still holds the one before" if path.exists() else "there is none before it"
+        reason = " ".join(str(error.__context__ or error).split())
+        raise RunError(f"cannot write the checkpoint {path}: {reason}; {held}") from error
+
+
+def _second_name(source: Path, name: Path) -> None:
+    """Make `name` the same file as `source`, atomically."""
+    temporary = name.with_name(f".{name.name}.tmp")
+    temporary.unlink(missing_ok=True)
+    try:
+        os.link(source, temporary)
+    except OSError:  # a file system without hard links
+        shutil.copyfile(source, temporary)
+    os.replace(temporary, name)
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def load(path: Path | str) -> Checkpoint:
+    """Read a checkpoint with `weights_only=True`: a stranger's file cannot run code."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"checkpoint {path}: no such file")
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # torch raises many kinds, with many lines
+        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise UserError(f"checkpoint {path}: not a checkpoint, or damaged ({first_line[:120]})") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise UserError(f"checkpoint {path}: not a checkpoint of maip3o")
+    if content.get("version") != VERSION:
+        raise UserError(f"checkpoint {path}: format version {content.get('version')}, this program reads {VERSION}")
+    try:
+        return Checkpoint(from_dict(content["config"]), content["learner"], content["counters"])
+    except KeyError as error:
+        raise UserError(f"checkpoint {path}: {error} is missing") from None
+
+
+def find_checkpoint(name: Path | str) -> Path:
+    """A checkpoint by run directory, by file, or by the name of a shipped policy."""
+    path = Path(name)
+    if path.is_dir():
+        last = path / "checkpoints" / "last.pt"
+        if not last.is_file():
+            raise UserError(f"checkpoint={name}: no checkpoints/last.pt in this directory")
+        return last
+    if path.is_file():
+        return path
+    shipped = SHIPPED / f"{name}.pt"
+    if shipped.is_file():
+        return shipped
+    names = ", ".join(sorted(file.stem for file in SHIPPED.glob("*.pt"))) or "none"
+    raise UserError(f"checkpoint={name}: no run directory, file or shipped policy of this name (shipped: {names})")

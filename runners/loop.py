@@ -1,0 +1,146 @@
+"""Centralised training: sample episodes, update, log, evaluate, save; again until total_episodes."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from maip3o.algo.learner import Learner, NonFiniteError
+from maip3o.config import Config
+from maip3o.data.episode import Episode
+from maip3o.errors import RunError, UserError
+from maip3o.report.log import RunLog
+from maip3o.report.statistics import summarise
+from maip3o.runners import checkpoint
+from maip3o.runners.checkpoint import Checkpoint
+from maip3o.runners.pool import Pool, make_pool
+from maip3o.runners.seeds import evaluation_seeds, training_seeds
+from maip3o.runners.worker import Job, space_sizes
+
+log = logging.getLogger(__name__)
+
+
+def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
+    """Train in `directory` from `start` (None: from nothing) to config.total_episodes; the figure to optimise.
+
+    The state on disk is that of the last whole iteration, so an end at any moment costs at most one iteration.
+    """
+    torch.set_num_threads(int(config.torch_threads))
+    last = directory / "checkpoints" / "last.pt"
+    with make_pool(config.runner, int(config.num_workers)) as pool:
+        learner, counters = _begin(config, pool, start)
+        with (
+            RunLog(directory, config, counters["metrics_bytes"], counters["episodes"]) as run_log,
+            _ending(run_log, counters, directory),
+        ):
+            if start is None:
+                checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters))
+            while counters["episodes"] < config.total_episodes:
+                counters = _iterate(config, pool, learner, counters, run_log)
+                keep = directory / "checkpoints" / f"episode_{counters['episodes']}.pt"
+                due = _due(counters["episodes"], config.checkpoint_every_episodes, config)
+                checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters), keep if due else None)
+    return float(counters["result"])
+
+
+def _begin(config: Config, pool: Pool, start: Checkpoint | None) -> tuple[Learner, dict[str, Any]]:
+    sizes = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
+    learner = Learner(config, *sizes, torch.device(config.device))
+    if start is None:
+        counts: dict[str, Any] = dict.fromkeys(
+            ("iteration", "episodes", "env_steps", "agent_steps", "metrics_bytes"), 0
+        )
+        return learner, {**counts, "seconds": 0.0, "result": float("nan")}
+    learner.load_state_dict(start.learner)
+    return learner, dict(start.counters)
+
+
+def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any], run_log: RunLog) -> dict[str, Any]:
+    """One iteration; returns the counters after it."""
+    started = time.perf_counter()
+    seeds = training_seeds(config.seed, before["episodes"], config.episodes_per_iteration)
+    episodes = pool.map(_job(config, learner), seeds)
+    sampled = time.perf_counter()
+    try:
+        learnt = learner.update(episodes, before["episodes"] / config.total_episodes)
+    except NonFiniteError as error:
+        raise RunError(
+            f"iteration {before['iteration'] + 1}: {error}; the last checkpoint is from before it"
+        ) from error
+    updated = time.perf_counter()
+
+    counters = {
+        **before,
+        "iteration": before["iteration"] + 1,
+        "episodes": before["episodes"] + len(episodes),
+        "env_steps": before["env_steps"] + sum(episode.length for episode in episodes),
+        "agent_steps": before["agent_steps"] + sum(int(episode.active.sum()) for episode in episodes),
+        "seconds": before["seconds"] + updated - started,
+    }
+    rollouts = {f"rollout/{name}": value for name, value in summarise(episodes).items()}
+    numbers = {**rollouts, **learnt, **_speeds(episodes, sampled - started, updated - sampled)}
+    seconds_left = counters["seconds"] / counters["episodes"] * (config.total_episodes - counters["episodes"])
+    run_log.iteration(counters, numbers, seconds_left)
+    counters["result"] = rollouts["rollout/return"]
+    if _due(counters["episodes"], config.evaluation.every_episodes, config):
+        numbers = _evaluate(config, pool, learner)
+        counters["result"] = numbers["evaluation/full/return"]
+        counters["seconds"] += time.perf_counter() - updated
+        run_log.evaluation(counters, numbers)
+    counters["metrics_bytes"] = run_log.metrics_bytes
+    return counters
+
+
+def _due(episodes: int, every: int, config: Config) -> bool:
+    """Whether this iteration passed a multiple of `every` episodes (0: never), or is the last one."""
+    before = episodes - config.episodes_per_iteration
+    return every > 0 and (episodes // every > before // every or episodes >= config.total_episodes)
+
+
+def _job(config: Config, learner: Learner) -> Job:
+    return Job(config.scenario, tuple(config.constraints), config.model, learner.actor_weights())
+
+
+def _evaluate(config: Config, pool: Pool, learner: Learner) -> dict[str, float]:
+    """Held-out episodes under both end rules."""
+    numbers = {}
+    for protocol, rule in (("first", "first"), ("full", "all")):
+        job = replace(
+            _job(config, learner),
+            scenario=replace(config.scenario, end_rule=rule),
+            deterministic=config.evaluation.deterministic,
+        )
+        summary = summarise(pool.map(job, evaluation_seeds(config.evaluation.episodes)))
+        numbers.update({f"evaluation/{protocol}/{name}": value for name, value in summary.items()})
+    return numbers
+
+
+def _speeds(episodes: list[Episode], sample_seconds: float, update_seconds: float) -> dict[str, float]:
+    steps = sum(episode.length for episode in episodes)
+    return {
+        "speed/env_steps_per_second": steps / (sample_seconds + update_seconds),
+        "speed/sample_seconds": sample_seconds,
+        "speed/simulate_seconds": sum(episode.seconds_simulate for episode in episodes),
+        "speed/infer_seconds": sum(episode.seconds_infer for episode in episodes),
+        "speed/update_seconds": update_seconds,
+    }
+
+
+@contextmanager
+def _ending(run_log: RunLog, counters: dict[str, Any], directory: Path) -> Iterator[None]:
+    """Say in status.json how the run ended, and after Ctrl-C how to go on."""
+    try:
+        yield
+    except BaseException:
+        raise
+
+
+__all__ = ["train"]
+_ = (UserError, log)

@@ -1,0 +1,125 @@
+"""One run in one directory: starts it, goes on with it, or finds it finished. What sweeps and `resume=` build on."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import loky
+import torch
+
+from maip3o.config import Config
+from maip3o.errors import UserError
+from maip3o.runners import checkpoint
+from maip3o.runners.checkpoint import Checkpoint
+from maip3o.runners.loop import train
+
+log = logging.getLogger(__name__)
+
+MAY_CHANGE = (
+    "total_episodes",
+    "num_workers",
+    "torch_threads",
+    "device",
+    "checkpoint_every_episodes",
+    "resume",
+    "runner",
+    "logger",
+    "evaluation",
+)
+"""What a continued run may set anew: how it is computed and watched. Anything else is another experiment."""
+
+
+def run(config: Config, directory: Path) -> float:
+    """Train in `directory` to config.total_episodes, from the directory's checkpoint if it has one.
+
+    Returns the last evaluation's return (without evaluations: the last iteration's), the figure for sweepers.
+    """
+    with only_one_trainer(directory), _terminate_like_interrupt():
+        start = find_start(config, directory)
+        if start is not None and start.counters["episodes"] >= config.total_episodes:
+            log.info("%s is finished: %d episodes", directory, start.counters["episodes"])
+            return float(start.counters["result"])
+        return train(_settle(config, start), directory, start)
+
+
+def find_start(config: Config, directory: Path) -> Checkpoint | None:
+    """The checkpoint from which this config may go on; None in a fresh directory."""
+    path = directory / "checkpoints" / "last.pt"
+    if not path.exists():
+        return None
+    start = checkpoint.load(path)
+    refuse_another_experiment(start.config, config, directory)
+    return start
+
+
+def refuse_another_experiment(old: Config, new: Config, directory: Path) -> None:
+    before, after = _flat(asdict(old)), _flat(asdict(new))
+    for key in sorted(before.keys() | after.keys()):
+        if not key.startswith(MAY_CHANGE) and before.get(key) != after.get(key):
+            raise UserError(
+                f"{key}={after.get(key)}: the run in {directory} has {key}={before.get(key)}; "
+                f"a changed experiment needs a directory of its own"
+            )
+    if old.algo.lr_schedule == "linear" and new.total_episodes != old.total_episodes:
+        raise UserError(
+            f"total_episodes={new.total_episodes}: the run in {directory} has a linear learning rate "
+            f"that ends at total_episodes={old.total_episodes}"
+        )
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value})
+    return flat
+
+
+def _settle(config: Config, start: Checkpoint | None) -> Config:
+    """Replace every `auto` by what it means here. The update's threads stay those of the run's beginning:
+    they decide the order of sums, so the last bits of the weights."""
+    cores = loky.cpu_count()
+    threads = start.config.torch_threads if start is not None else cores
+    return replace(
+        config,
+        num_workers=cores if config.num_workers == "auto" else config.num_workers,
+        torch_threads=threads if config.torch_threads == "auto" else config.torch_threads,
+        device=("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device,
+        resume=None,
+    )
+
+
+@contextmanager
+def only_one_trainer(directory: Path) -> Iterator[None]:
+    """Hold the directory: two trainers would tear each other's files apart. The lock dies with the process."""
+    directory.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"{directory}: another process is training in this directory") from None
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _terminate_like_interrupt() -> Iterator[None]:
+    """SIGTERM, as a cluster sends it before it kills, ends a run like Ctrl-C."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,88 @@
+"""What runs inside a worker process: one environment, one policy, one episode per call."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass
+
+from maip3o.config import ModelConfig, ScenarioConfig
+from maip3o.data.episode import Episode
+from maip3o.envs.contract import ArrayEnv, FloatArray
+from maip3o.models.inference import NumpyActor
+from maip3o.runners.rollout import rollout
+
+SINGLE_THREAD = {
+    name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+}
+"""Environment of a worker: the pool already fills the cores."""
+
+
+@dataclass(frozen=True, eq=False)
+class Job:
+    """Everything an episode depends on besides its seed. Sent to each worker once per map."""
+
+    scenario: ScenarioConfig
+    cost_names: tuple[str, ...]
+    model: ModelConfig
+    weights: dict[str, FloatArray]
+    deterministic: bool = False
+
+
+class NoJob(Exception):
+    """This process has no job: it is younger than the pool thinks."""
+
+
+_job: Job | None = None
+_actor: NumpyActor | None = None
+_env: ArrayEnv | None = None
+_env_key: tuple[ScenarioConfig, tuple[str, ...]] | None = None
+
+
+def start() -> None:
+    """First call in a worker process on this machine."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole process group; the trainer ends its workers
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+
+
+def _end_with_parent(parent: int) -> None:
+    """A trainer killed with -9 cannot end its workers."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
+
+
+def set_job(job: Job) -> None:
+    """Take over scenario and weights."""
+    global _job, _actor
+    _environment(job.scenario, job.cost_names)
+    _actor = NumpyActor(job.weights, job.model)
+    _job = job
+
+
+def _environment(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> ArrayEnv:
+    """This process's environment. MetaDrive allows one engine per process: another scenario replaces it."""
+    global _env, _env_key
+    from maip3o.envs import make_array_env
+
+    if _env is None or _env_key != (scenario, cost_names):
+        if _env is not None:
+            _env.close()
+            _env = None
+        _env = make_array_env(scenario, cost_names)
+        _env_key = (scenario, cost_names)
+    return _env
+
+
+def run_episode(seed: int) -> Episode:
+    if _job is None or _env is None or _actor is None:
+        raise NoJob
+    return rollout(_env, _actor, seed, _job.deterministic)
+
+
+def space_sizes(what: tuple[ScenarioConfig, tuple[str, ...]]) -> tuple[int, int]:
+    """Sizes of an observation and of an action. The environment stays for the episodes to come."""
+    env = _environment(*what)
+    return env.observation_size, env.action_size
