@@ -1,0 +1,176 @@
+"""Statistics of evaluated episodes: intervals over episodes, tails, and shares of car lives.
+
+Cars of one episode share its road, so they are not independent: every interval resamples whole episodes.
+Axis letters: T time, E episode, A agent slot, K constraint, M car lives of an episode, B bootstrap resample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import beta
+
+from maip3o.data.episode import Episode
+from maip3o.envs.contract import ELIMINATED, Cause, FloatArray, IntArray
+
+LEVEL = 0.95
+RESAMPLES = 2000
+CAUSE_NAMES: dict[str, Cause] = {
+    "success": Cause.ARRIVED,
+    "crash_vehicle": Cause.CRASH_VEHICLE,
+    "crash_object": Cause.CRASH_OBJECT,
+    "crash_sidewalk": Cause.CRASH_SIDEWALK,
+    "off_road": Cause.OFF_ROAD,
+    "time_out": Cause.TIME_OUT,
+    "cut": Cause.CUT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(slots=True)
+class EpisodeTable:
+    """What the figures are made of: one row per episode, sums over its car lives. All arrays float64."""
+
+    seed: IntArray  # [E]
+    length: FloatArray  # [E] steps
+    lives: FloatArray  # [E] number of car lives, M
+    reward: FloatArray  # [E] collective return: sum over cars
+    worst_return: FloatArray  # [E] return of the life that earned least
+    route_completion: FloatArray  # [E] sum over lives
+    speed: FloatArray  # [E] sum over lives of the mean speed, m/s
+    causes: dict[str, FloatArray]  # name -> [E] lives that ended so; the names of CAUSE_NAMES and "eliminated"
+    cost: FloatArray  # [E, K] sum over lives of the undiscounted cost
+
+
+def life_sums(episode: Episode, values: FloatArray) -> FloatArray:
+    """Sum `values` [T, A, ...] over each life of the episode: [M, ...], in the order of `life_end`."""
+    total = np.cumsum(np.where(_expand(episode.active, values.ndim), values, 0.0), axis=0, dtype=np.float64)
+    end, slot = episode.life_end[:, 0], episode.life_end[:, 1]
+    start = life_starts(episode)
+    before = np.where(_expand(start > 0, values.ndim - 1), total[np.maximum(start - 1, 0), slot], 0.0)
+    return total[end, slot] - before
+
+
+def life_starts(episode: Episode) -> IntArray:
+    """First step of each life, [M]."""
+    steps = np.arange(episode.length)[:, None]
+    latest = np.maximum.accumulate(np.where(episode.first, steps, -1), axis=0)
+    return latest[episode.life_end[:, 0], episode.life_end[:, 1]]
+
+
+def _expand(mask: FloatArray, ndim: int) -> FloatArray:
+    return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
+
+
+def life_causes(episode: Episode) -> IntArray:
+    """Cause of the end of each life, [M]."""
+    return episode.cause[episode.life_end[:, 0], episode.life_end[:, 1]]
+
+
+def tabulate(episodes: Sequence[Episode]) -> EpisodeTable:
+    """One row per episode."""
+    causes = [life_causes(episode) for episode in episodes]
+    counts = {name: _floats([np.sum(c == cause) for c in causes]) for name, cause in CAUSE_NAMES.items()}
+    counts["eliminated"] = _floats([np.sum(np.isin(c, ELIMINATED)) for c in causes])
+    returns = [life_sums(episode, episode.reward) for episode in episodes]
+    return EpisodeTable(
+        seed=np.array([episode.seed for episode in episodes]),
+        length=_floats([episode.length for episode in episodes]),
+        lives=_floats([len(c) for c in causes]),
+        reward=_floats([r.sum() for r in returns]),
+        worst_return=_floats([r.min() for r in returns]),
+        route_completion=_floats([episode.life_route_completion.sum() for episode in episodes]),
+        speed=_floats([episode.life_mean_speed.sum() for episode in episodes]),
+        causes=counts,
+        cost=np.stack([life_sums(episode, episode.cost).sum(axis=0) for episode in episodes]),
+    )
+
+
+def _floats(values: Sequence[float]) -> FloatArray:
+    return np.asarray(values, dtype=np.float64)
+
+
+def ratios(table: EpisodeTable) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Every figure as (numerator [E], denominator [E]): its value is the ratio of their sums over episodes.
+
+    Shares, route completion and speed are per car life, the rest per episode.
+    """
+    episodes = np.ones_like(table.lives)
+    # CoPO's efficiency: successes minus failures per unit of time; the unit here is 100 steps (10 s).
+    net = 100.0 * (table.causes["success"] - table.causes["eliminated"])
+    return {
+        "return": (table.reward, episodes),
+        **{name: (count, table.lives) for name, count in table.causes.items()},
+        "length": (table.length, episodes),
+        "route_completion": (table.route_completion, table.lives),
+        "speed": (table.speed, table.lives),
+        "efficiency": (net, table.length),
+        "worst_return": (table.worst_return, episodes),
+    }
+
+
+def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
+    """The figures alone, by the names that metrics.jsonl uses: what an evaluation during training logs."""
+    return {name: float(top.sum() / bottom.sum()) for name, (top, bottom) in ratios(tabulate(episodes)).items()}
+
+
+def estimates(table: EpisodeTable) -> dict[str, Estimate]:
+    """Every figure with its interval."""
+    return {
+        name: share_of_lives(top, bottom) if name in table.causes else bootstrap_ratio(top, bottom)
+        for name, (top, bottom) in ratios(table).items()
+    }
+
+
+def bootstrap_ratio(numerator: FloatArray, denominator: FloatArray | None = None) -> Estimate:
+    """sum(numerator) / sum(denominator) over episodes [E] (None: the mean), percentile bootstrap over episodes.
+
+    The resamples are the same for every call of equal length, so two policies are compared on equal draws.
+    """
+    numerator = np.asarray(numerator, dtype=np.float64)
+    denominator = np.ones_like(numerator) if denominator is None else np.asarray(denominator, dtype=np.float64)
+    rows = np.random.default_rng(0).integers(len(numerator), size=(RESAMPLES, len(numerator)))  # [B, E]
+    ratios = numerator[rows].sum(axis=1) / denominator[rows].sum(axis=1)
+    low, high = np.quantile(ratios, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Estimate(float(numerator.sum() / denominator.sum()), float(low), float(high))
+
+
+def share_of_lives(count: FloatArray, lives: FloatArray) -> Estimate:
+    """Share of car lives, bootstrap over episodes.
+
+    Where it never (or always) happened, resampling says nothing about how often it might: then the interval is the
+    Clopper-Pearson bound on the share of episodes in which it happens at all, however the cars depend on each other.
+    """
+    estimate = bootstrap_ratio(count, lives)
+    if estimate.mean == 0.0:
+        return Estimate(0.0, 0.0, clopper_pearson(0, len(count)).high)
+    if estimate.mean == 1.0:
+        return Estimate(1.0, clopper_pearson(len(count), len(count)).low, 1.0)
+    return estimate
+
+
+def clopper_pearson(successes: int, trials: int, level: float = LEVEL) -> Estimate:
+    """Exact binomial interval of a share of independent trials."""
+    if not 0 <= successes <= trials or trials == 0:
+        raise ValueError(f"{successes} of {trials} is no share")
+    tail = (1.0 - level) / 2.0
+    low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, trials - successes + 1))
+    high = 1.0 if successes == trials else float(beta.ppf(1.0 - tail, successes + 1, trials - successes))
+    return Estimate(successes / trials, low, high)
+
+
+def cvar(values: FloatArray, tail: float = 0.1) -> float:
+    """Mean of the worst (largest) `tail` share of values; a value that straddles the edge counts in part."""
+    ordered = np.sort(np.asarray(values, dtype=np.float64))[::-1]
+    weight = np.clip(tail * len(ordered) - np.arange(len(ordered)), 0.0, 1.0)
+    return float((weight * ordered).sum() / weight.sum())
