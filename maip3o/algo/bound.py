@@ -37,8 +37,8 @@ def theorem2_bound(
 def residual(argument: float, penalty: PenaltyConfig) -> float:
     """|alpha log h|: how far below the limit CELU keeps pushing.
 
-    h is the slope at which the updates stop. Without a floor they never stop, so h is the slope reached, exp(L_C / alpha),
-    and the term is the distance below the limit itself. ReLU stops at the limit.
+    h is the slope at which the updates stop. Without a floor they never stop, so h is the slope reached,
+    exp(L_C / alpha), and the term is the distance below the limit itself. ReLU stops at the limit.
     """
     if penalty.name != "celu":
         return 0.0

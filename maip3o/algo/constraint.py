@@ -1,19 +1,19 @@
 """J_C: what the policy costs now, per constraint.
 
-`mean` is the plain mean over car lives. The end rule `half` makes it nearly constant early in training: an episode stops
-once more than half of the cars are eliminated, so about that share is eliminated whatever the policy does.
+`mean` is the plain mean over car lives. The end rule `half` makes it nearly constant early in training: an episode
+stops once more than half of the cars are eliminated, so about that share is eliminated whatever the policy does.
 
-`uncensored` asks instead: what would a life have cost had nobody stopped it? Each life is followed by its age u. Cuts are
-censoring; elimination and arrival are ends. With S(u) the product-limit (Kaplan-Meier) estimate of the chance to be
-still driving at age u, and m(u) the mean cost at age u of the lives at risk,
+`uncensored` asks instead: what would a life have cost had nobody stopped it? Each life is followed by its age u. Cuts
+are censoring; elimination and arrival are ends. With S(u) the product-limit (Kaplan-Meier) estimate of the chance to
+be still driving at age u, and m(u) the mean cost at age u of the lives at risk,
 
     J_C = sum_u S(u) m(u).
 
 For a cost that is 1 at elimination, m(u) is the hazard of elimination and J_C is the Aalen-Johansen estimate of its
 cumulative incidence: the share of cars that are eliminated before they arrive. Arrival competes with elimination, so it
 must not be treated as censoring: one minus Kaplan-Meier would give the share eliminated in a world in which nobody can
-arrive, which is always larger. For any other cost (speed, closeness ...) the same sum is the mean cost of an uncut life.
-Without censoring both reduce to the plain mean.
+arrive, which is always larger. For any other cost (speed, closeness ...) the same sum is the mean cost of an uncut
+life. Without censoring both reduce to the plain mean.
 
 Time-outs count as censoring as well. Without respawn that changes nothing: they happen at the greatest age there is.
 With respawn a car that entered late is timed out young, and is censored in truth.

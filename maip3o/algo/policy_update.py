@@ -58,9 +58,10 @@ def max_ratio_error(before: Replay, data: PolicyData) -> float:
     error = float((before.log_prob - data.log_prob).expm1().abs().max())
     if not error <= MAX_RATIO_ERROR:
         raise RuntimeError(
-            f"replayed and stored log-probabilities differ before the first optimiser step: max |ratio - 1| = {error:.2e} > "
-            f"{MAX_RATIO_ERROR:.0e}. The update does not see what the policy saw when it acted: other weights or normaliser "
-            "statistics, a memory that was not stored or not reset, or an observation changed after acting"
+            "replayed and stored log-probabilities differ before the first optimiser step: "
+            f"max |ratio - 1| = {error:.2e} > {MAX_RATIO_ERROR:.0e}. The update does not see what the policy saw when "
+            "it acted: other weights or normaliser statistics, a memory that was not stored or not reset, or an "
+            "observation changed after acting"
         )
     return error
 
@@ -144,7 +145,7 @@ def constraint_diagnostics(
         return torch.cat([g.flatten() for g in torch.autograd.grad(loss, parameters, retain_graph=True)])
 
     metrics: dict[str, float] = {}
-    reward_gradient = gradient(terms.reward) if names else None
+    reward_gradient = gradient(terms.reward)
     for k, name in enumerate(names):
         cosine = torch.nn.functional.cosine_similarity(reward_gradient, gradient(terms.constraint[k]), dim=0)
         metrics[f"constraint/{name}/penalty_argument"] = float(terms.constraint[k].detach())
@@ -159,4 +160,4 @@ def _index(packed: Packed, data: PolicyData) -> Tensor:
 
 def _mean(actor: Actor, data: PolicyData, packed: Packed) -> Tensor:
     memory = data.hidden[torch.as_tensor(packed.first_rows, device=data.hidden.device)]
-    return actor(data.observation[_index(packed, data)], memory, torch.as_tensor(packed.batch_sizes))
+    return actor(data.observation[_index(packed, data)], memory, packed.batch_sizes)

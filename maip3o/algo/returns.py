@@ -55,14 +55,15 @@ def _gae_of_lives(batch: Batch, reward: Array, value: Array, next_value: Array, 
     """GAE along each life by itself. [S] or [S, K]"""
     continues = np.ones(reward.shape, bool)
     continues[batch.last_row] = False
-    columns = [by_life(batch, rows) for rows in (reward, value, next_value, continues)]
-    return gae(*columns, gamma, lam)[batch.age, batch.life]
+    r, v, v_next, go_on = (by_life(batch, rows) for rows in (reward, value, next_value, continues))
+    return gae(r, v, v_next, go_on, gamma, lam)[batch.age, batch.life]
 
 
 def _team_gae(batch: Batch, value: Array, final_value: Array, algo: AlgoConfig) -> tuple[Array, Array]:
     """Advantage and V_tot of the team, [G]. Reward and value are sums over the agents that act at each moment."""
     moments = len(batch.moment_time)
-    reward, team_value = (np.bincount(batch.moment, weights=rows, minlength=moments) for rows in (batch.reward, value))
+    reward = np.bincount(batch.moment, weights=batch.reward, minlength=moments)
+    team_value = np.bincount(batch.moment, weights=value, minlength=moments).astype(np.float64)
     # A car that was cut is worth its bootstrap to the team, beside those who drive on (and those who entered).
     cut = np.bincount(batch.moment[batch.final_row], weights=final_value, minlength=moments)
     reward_te, value_te, cut_te = (by_episode(batch, rows) for rows in (reward, team_value, cut))

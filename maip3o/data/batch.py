@@ -1,13 +1,14 @@
 """Episodes -> one Batch: the active steps of all lives, flattened life by life. Dead slots never enter it.
 
-Rows are ordered (episode, slot, time), so a life is a contiguous run of rows and a recurrent chunk is a slice of a life:
-no chunk mixes agents, crosses a respawn, or needs a mask.
+Rows are ordered (episode, slot, time), so a life is a contiguous run of rows and a recurrent chunk is a slice of a
+life: no chunk mixes agents, crosses a respawn, or needs a mask.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,14 +16,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import FloatArray
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(slots=True)
 class Batch:
-    """S active steps of M lives in E episodes; F lives were cut and have a final observation; G moments (episode, time)."""
+    """S active steps of M lives in E episodes; F lives were cut; G moments are the pairs (episode, time)."""
 
     observation: Tensor  # [S, O] raw
     hidden: Tensor  # [S, H] the actor's memory before the step
@@ -111,14 +111,14 @@ def _final_rows(episodes: Sequence[Episode], where: Sequence[NDArray]) -> Rows:
     return np.concatenate(rows)
 
 
-def by_life(batch: Batch, rows: FloatArray) -> FloatArray:
+def by_life(batch: Batch, rows: NDArray[Any]) -> NDArray[Any]:
     """[S, ...] -> [longest life, M, ...], zeros after the end of a life."""
     padded = np.zeros((int(batch.life_length.max()), len(batch.life_start), *rows.shape[1:]), rows.dtype)
     padded[batch.age, batch.life] = rows
     return padded
 
 
-def by_episode(batch: Batch, moments: FloatArray) -> FloatArray:
+def by_episode(batch: Batch, moments: NDArray[Any]) -> NDArray[Any]:
     """[G, ...] -> [longest episode, E, ...], zeros after the end of an episode."""
     padded = np.zeros((int(batch.moment_time.max()) + 1, batch.episodes, *moments.shape[1:]), moments.dtype)
     padded[batch.moment_time, batch.moment_episode] = moments

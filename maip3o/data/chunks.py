@@ -22,7 +22,7 @@ class Packed:
     """Rows of chunks sorted by length, time-major: step j of every chunk that reaches it stands together."""
 
     rows: Rows  # [s] rows of the batch
-    batch_sizes: Rows  # [L] chunks that reach step j, never increasing
+    batch_sizes: list[int]  # [L] chunks that reach step j, never increasing
     first_rows: Rows  # [n] each chunk's first row: its stored memory starts the chunk
 
 
@@ -40,6 +40,6 @@ def pack(chunks: Chunks, chosen: Rows) -> Packed:
     start, length = chunks.start[chosen], chunks.length[chosen]
     order = np.argsort(-length, kind="stable")
     start, length = start[order], length[order]
-    batch_sizes = np.array([(length > j).sum() for j in range(int(length[0]))], np.int64)
+    batch_sizes = [int((length > j).sum()) for j in range(int(length[0]))]
     rows = np.concatenate([start[:size] + j for j, size in enumerate(batch_sizes)])
     return Packed(rows, batch_sizes, start)

@@ -1,16 +1,17 @@
 """A toy environment with known answers: cars on separate lanes choose how fast to drive, and speed kills.
 
-Each step an agent chooses u = clip(action[0], 0, 1), earns u, and crashes with probability hazard * u^2. It arrives when
-it has driven `distance` in all, is timed out at the horizon, and is cut by the end rule of the other environments.
-Everything is independent between agents, so the best policy under a limit on the share of crashes follows from a
-one-dimensional dynamic programme (tests/test_algo_toy_task.py). An episode is a pure function of (settings, actions, seed).
+Each step an agent chooses u = clip(action[0], 0, 1), earns u, and crashes with probability hazard * u^2. It arrives
+when it has driven `distance` in all, is timed out at the horizon, and is cut by the end rule of the other
+environments. Everything is independent between agents, so the best policy under a limit on the share of crashes
+follows from a one-dimensional dynamic programme (tests/test_algo_toy_task.py). An episode is a pure function of
+(settings, actions, seed).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, CarStates, Cause, FloatArray, RoadMap, StepResult
+from maip3o.envs.contract import ELIMINATED, BoolArray, CarStates, Cause, FloatArray, IntArray, RoadMap, StepResult
 
 
 class ToyEnv:
@@ -76,7 +77,7 @@ class ToyEnv:
         cue = np.where(age == 0, self._cue[self._time], 0.0)
         return np.stack([np.ones(self.num_slots), age / self.horizon, cue], -1).astype(np.float32)
 
-    def _result(self, reward: FloatArray, fresh: FloatArray, cause: FloatArray, over: bool) -> StepResult:
+    def _result(self, reward: FloatArray, fresh: BoolArray, cause: IntArray, over: bool) -> StepResult:
         truncated = np.isin(cause, (Cause.TIME_OUT, Cause.CUT))
         ended = cause != Cause.NONE
         final = np.where(ended[:, None], self._observe(), 0.0).astype(np.float32)

@@ -1,18 +1,19 @@
 """The policy that all agents share: encoder, GRU over the agent's own observations, diagonal Gaussian.
 
-Training data comes as packed chunks: time-major rows of chunks sorted by length, so that step j of all chunks that reach
-it stands together and there is no padding to mask.
+Training data comes as packed chunks: time-major rows of chunks sorted by length, so that step j of all chunks that
+reach it stands together and there is no padding to mask.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 
 from maip3o.config import ModelConfig
+from maip3o.models.gru import PackedGRU
 from maip3o.models.mlp import linear, mlp
 
 LOG_2_PI = math.log(2.0 * math.pi)
@@ -25,26 +26,22 @@ class Actor(nn.Module):
         super().__init__()
         self.encoder = mlp(observation_size, model.hidden_sizes, model.activation)
         features = model.hidden_sizes[-1]
-        self.gru = nn.GRU(features, model.memory_size) if model.recurrent else None
-        if self.gru is not None:
-            for name, parameter in self.gru.named_parameters():
-                nn.init.zeros_(parameter) if "bias" in name else nn.init.orthogonal_(parameter)
-            features = model.memory_size
-        self.head = linear(features, action_size, gain=0.01)
+        self.gru = PackedGRU(features, model.memory_size) if model.recurrent else None
+        self.head = linear(model.memory_size if model.recurrent else features, action_size, gain=0.01)
         if action_size > 1:  # [steering, throttle]
             with torch.no_grad():
                 self.head.bias[-1] = model.throttle_bias
         self.log_std = nn.Parameter(torch.full((action_size,), math.log(model.initial_std)))
 
-    def forward(self, observation: Tensor, memory: Tensor, batch_sizes: Tensor) -> Tensor:
+    def forward(self, observation: Tensor, memory: Tensor, batch_sizes: Sequence[int]) -> Tensor:
         """Mean actions of packed chunks.
 
         observation: [S, O] normalised, packed; memory: [N, H] before each chunk's first step;
-        batch_sizes: [L] int64 on the CPU, how many chunks reach step j. Returns [S, U].
+        batch_sizes: [L] how many chunks reach step j. Returns [S, U].
         """
         features = self.encoder(observation)
         if self.gru is not None:
-            features = self.gru(PackedSequence(features, batch_sizes), memory.unsqueeze(0))[0].data
+            features = self.gru(features, memory, batch_sizes)
         return self.head(features)
 
 
