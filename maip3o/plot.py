@@ -1,0 +1,42 @@
+"""Figures from run directories: `python -m maip3o.plot runs/... [out=plots]`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from maip3o.errors import UserError, exit_on_user_error
+from maip3o.report.arguments import paths_and_options
+from maip3o.report.gallery import drawings, save_drawing
+from maip3o.report.groups import group_runs
+from maip3o.report.reading import require_runs
+
+USAGE = "usage: python -m maip3o.plot RUN_DIRECTORY... [out=plots]"
+
+
+def plot(arguments: Sequence[str]) -> None:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        if not arguments:
+            raise UserError("no run directory given: name one or more, for instance runs/")
+        return
+    paths, options = paths_and_options(arguments, {"out": "plots"})
+    runs, remarks = require_runs(paths)
+    for remark in remarks:
+        print(remark, file=sys.stderr)
+    groups = group_runs(runs)
+    out = Path(options["out"])
+    if out.exists() and not out.is_dir():
+        raise UserError(f"out={out} is a file: name a directory")
+    names = []
+    for drawing in drawings(groups):
+        save_drawing(drawing, out)
+        names.append(drawing.name)
+    for group in groups:
+        print(f"{group.scenario}: {group.label}: {len(group.runs)} seed(s)")
+    print(f"{len(names)} figures (PNG, SVG, CSV) in {out}: {', '.join(names)}")
+
+
+if __name__ == "__main__":
+    exit_on_user_error(lambda: plot(sys.argv[1:]))
