@@ -6,9 +6,15 @@ What differs from MetaDrive 0.4.3 is listed in docs/environment.md. "stock" in t
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from metadrive.component.pgblock.intersection import InterSection
 from metadrive.component.pgblock.parking_lot import ParkingLot
+from metadrive.component.pgblock.roundabout import Roundabout
+from metadrive.component.pgblock.t_intersection import TInterSection
 from metadrive.component.road_network import Road
 from metadrive.engine.base_engine import BaseEngine
 from metadrive.engine.engine_utils import engine_initialized
@@ -21,6 +27,7 @@ from metadrive.envs.marl_envs import (
     MultiAgentTollgateEnv,
 )
 from metadrive.envs.marl_envs.marl_parking_lot import ParkingLotSpawnManager
+from metadrive.manager.pg_map_manager import PGMapManager
 
 MAX_SEED = 2**31
 
@@ -47,7 +54,16 @@ class Corrected:
             return
         engine = OfflineEngine(self.config)  # type: ignore[attr-defined]
         engine._num_scenarios_per_level = MAX_SEED
-        self.setup_engine()  # type: ignore[attr-defined]
+        self.setup_engine()
+
+    def setup_engine(self) -> None:
+        super().setup_engine()  # type: ignore[misc]
+        engine = self.engine  # type: ignore[attr-defined]
+        manager = type(engine.map_manager)
+        if manager is PGMapManager:
+            engine.update_manager("map_manager", SeededMapManager())
+        else:
+            engine.update_manager("map_manager", type(f"Kept{manager.__name__}", (KeptMap, manager), {})())
 
     def _respawn_single_vehicle(self, randomize_position: bool = False) -> Any:
         # MetaDrive draws the place from a generator seeded with this value, which is None: from the operating system.
@@ -63,9 +79,55 @@ class Corrected:
         return reward, info
 
 
+@contextmanager
+def restored_exit_lengths() -> Iterator[None]:
+    """Maps set the exit length on the block's class, where the next map in this process would find it."""
+    before = {block: dict(vars(block)) for block in (InterSection, TInterSection, Roundabout)}
+    try:
+        yield
+    finally:
+        for block, attributes in before.items():
+            if "EXIT_PART_LENGTH" in attributes:
+                block.EXIT_PART_LENGTH = attributes["EXIT_PART_LENGTH"]
+            elif "EXIT_PART_LENGTH" in vars(block):
+                del block.EXIT_PART_LENGTH
+
+
+class KeptMap:
+    """Mixin before the manager of a fixed map: builds it once. MetaDrive builds it at every reset and frees little."""
+
+    _kept: Any = None
+
+    def spawn_object(self, object_class: type, **kwargs: Any) -> Any:
+        if self._kept is None:
+            with restored_exit_lengths():
+                self._kept = super().spawn_object(object_class, **kwargs)  # type: ignore[misc]
+        return self._kept
+
+    def unload_map(self, map: Any) -> None:
+        map.detach_from_world()
+        self.current_map = None
+
+    def destroy(self) -> None:
+        if self._kept is not None:
+            self._kept.destroy()
+        super().destroy()  # type: ignore[misc]
+
+
+class SeededMapManager(PGMapManager):
+    """Builds the map of the seed at every reset and keeps none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maps: dict[int, Any] = defaultdict(lambda: None)
+
+
 CORRECTED_CONFIG: dict[str, Any] = {
     "force_seed_spawn_manager": True,
     "truncate_as_terminate": False,
+    # A vehicle body that is used again differs by a float32 ulp in its first step: every car is made anew.
+    "force_destroy": True,
+    "store_map": False,
     "log_level": logging.ERROR,
 }
 
@@ -94,23 +156,23 @@ class OrderedParkingSpawnManager(ParkingLotSpawnManager):
         return road in self.parking_space_available
 
 
-class Intersection(Corrected, MultiAgentIntersectionEnv):
+class IntersectionEnv(Corrected, MultiAgentIntersectionEnv):
     pass
 
 
-class Roundabout(Corrected, MultiAgentRoundaboutEnv):
+class RoundaboutEnv(Corrected, MultiAgentRoundaboutEnv):
     pass
 
 
-class Bottleneck(Corrected, MultiAgentBottleneckEnv):
+class BottleneckEnv(Corrected, MultiAgentBottleneckEnv):
     pass
 
 
-class Tollgate(Corrected, MultiAgentTollgateEnv):
+class TollgateEnv(Corrected, MultiAgentTollgateEnv):
     pass
 
 
-class ProceduralMap(Corrected, MultiAgentMetaDrive):
+class ProceduralMapEnv(Corrected, MultiAgentMetaDrive):
     pass
 
 
@@ -121,10 +183,10 @@ class ParkingLotEnv(Corrected, MultiAgentParkingLotEnv):
 
 
 ENVIRONMENTS: dict[str, type] = {
-    "intersection": Intersection,
+    "intersection": IntersectionEnv,
     "parking_lot": ParkingLotEnv,
-    "roundabout": Roundabout,
-    "bottleneck": Bottleneck,
-    "tollgate": Tollgate,
-    "pg": ProceduralMap,
+    "roundabout": RoundaboutEnv,
+    "bottleneck": BottleneckEnv,
+    "tollgate": TollgateEnv,
+    "pg": ProceduralMapEnv,
 }
