@@ -1,4 +1,4 @@
-"""Figures from run directories: `python -m maip3o.plot runs/... [out=plots]`."""
+"""Figures and tables from run directories: `python -m maip3o.plot runs/... [out=plots]`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from maip3o.report.arguments import paths_and_options
 from maip3o.report.gallery import drawings, save_drawing
 from maip3o.report.groups import group_runs
 from maip3o.report.reading import require_runs
+from maip3o.report.tables import comma_separated, latex, markdown
 
 USAGE = "usage: python -m maip3o.plot RUN_DIRECTORY... [out=plots]"
+TABLES = {"results.md": markdown, "results.tex": latex, "results.csv": comma_separated}
 
 
 def plot(arguments: Sequence[str]) -> None:
@@ -33,9 +35,11 @@ def plot(arguments: Sequence[str]) -> None:
     for drawing in drawings(groups):
         save_drawing(drawing, out)
         names.append(drawing.name)
+    for name, table in TABLES.items():
+        (out / name).write_text(table(groups), encoding="utf-8")
     for group in groups:
         print(f"{group.scenario}: {group.label}: {len(group.runs)} seed(s)")
-    print(f"{len(names)} figures (PNG, SVG, CSV) in {out}: {', '.join(names)}")
+    print(f"{len(names)} figures (PNG, SVG, CSV) and {', '.join(TABLES)} in {out}: {', '.join(names)}")
 
 
 if __name__ == "__main__":

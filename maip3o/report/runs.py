@@ -78,7 +78,9 @@ class Run:
 
     @property
     def commit(self) -> str:
-        return str(self.versions.get("commit") or "unknown")
+        """Short name of the commit; a plus sign says that the code had changes on top of it."""
+        commit = self.versions.get("commit")
+        return f"{commit[:8]}{'+' if self.versions.get('uncommitted_changes') else ''}" if commit else "unknown"
 
 
 def is_number(value: Any) -> bool:
