@@ -52,8 +52,8 @@ class AlgoConfig:
     clip: float = 0.2
     clip_cost: bool = True
     cost_scale: str = "one"  # one | horizon: 1 or 1 / (1 - gamma)
-    standardise_reward_advantage: bool = True
-    standardise_cost_advantage: bool = True
+    reward_advantage: str = "standardised"  # standardised | centred | raw
+    cost_advantage: str = "standardised"  # likewise
     constraint_estimate: str = "uncensored"  # mean | uncensored
     constraint_unit: str = "per_agent"  # per_agent | per_team
     credit: str = "decomposed"  # team | decomposed
@@ -61,6 +61,7 @@ class AlgoConfig:
     huber_delta: float = 10.0
     epochs: int = 8
     minibatches: int = 4
+    minibatch_steps: int | None = None  # agent-steps of a minibatch, instead of a number of minibatches
     chunk_length: int = 16
     lr: float = 5e-4
     critic_lr: float = 5e-4

@@ -42,7 +42,6 @@ RULES: dict[str, Check] = {
     "scenario.end_rule": one_of("half", "first", "all"),
     "scenario.backend": one_of("fast", "stock"),
     "scenario.lidar": one_of("exact", "analytic"),
-    "algo.penalty.name": one_of("celu", "relu", "none", "log_barrier", "lagrangian"),
     "algo.penalty.eta": NOT_NEGATIVE,
     "algo.penalty.alpha": POSITIVE,
     "algo.penalty.multiplier_lr": POSITIVE,
@@ -54,9 +53,14 @@ RULES: dict[str, Check] = {
     "algo.cost_scale": one_of("one", "horizon"),
     "algo.constraint_estimate": one_of("mean", "uncensored"),
     "algo.constraint_unit": one_of("per_agent", "per_team"),
+    "algo.reward_advantage": one_of("standardised", "centred", "raw"),
+    "algo.cost_advantage": one_of("standardised", "centred", "raw"),
     "algo.credit": one_of("decomposed", "team"),
+    "algo.value_target": one_of("team", "agent"),
+    "algo.huber_delta": POSITIVE,
     "algo.epochs": COUNT,
     "algo.minibatches": COUNT,
+    "algo.minibatch_steps": (lambda x: x is None or x >= 1, "must be 1 or above, or null"),
     "algo.chunk_length": COUNT,
     "algo.lr": POSITIVE,
     "algo.critic_lr": POSITIVE,
@@ -119,7 +123,10 @@ def _sequences(config: Config) -> None:
 
 
 def _penalty(config: Config) -> None:
+    from maip3o.algo.penalties import get_penalty  # the registry itself: a penalty added there needs no rule here
+
     penalty = config.algo.penalty
+    get_penalty(penalty.name)
     if penalty.floor_h is not None and not 0 < penalty.floor_h < penalty.alpha:
         raise UserError(
             f"algo.penalty.floor_h={penalty.floor_h}: must be in (0, algo.penalty.alpha={penalty.alpha}), or null"

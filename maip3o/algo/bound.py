@@ -23,7 +23,9 @@ def theorem2_bound(
     spread = math.sqrt(2.0 * max(kl, 0.0))
 
     def policy_term(advantage: NDArray[np.float64], gamma: float) -> float:
-        return spread * gamma * float(np.abs(ratio * advantage).max()) / (1.0 - gamma) if spread else 0.0
+        if gamma == 1.0:
+            return math.inf
+        return spread * gamma * float(np.abs(ratio * advantage).max()) / (1.0 - gamma)
 
     bound = policy_term(returns.advantage, algo.gamma)
     if algo.penalty.name == "none":

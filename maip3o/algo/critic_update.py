@@ -11,6 +11,7 @@ from torch import Tensor
 from maip3o.algo.finite import require_finite, require_finite_gradients
 from maip3o.algo.losses import huber
 from maip3o.config import AlgoConfig
+from maip3o.data.chunks import shuffled_minibatches
 from maip3o.models.critic import Critic, team_value
 
 
@@ -39,7 +40,7 @@ def update_critics(
     norm_sum, steps = 0.0, 0
     moments = len(data.team_target)
     for _ in range(algo.epochs):
-        for chosen in np.array_split(rng.permutation(moments), min(algo.minibatches, moments)):
+        for chosen in shuffled_minibatches(moments, len(data.target), algo, rng):
             optimiser.zero_grad()
             for name, loss in critic_losses(critics, data, np.sort(chosen), algo).items():
                 require_finite([(f"loss of critic {name}", loss)])

@@ -16,13 +16,13 @@ from maip3o.algo.bound import theorem2_bound
 from maip3o.algo.constraint import estimate_constraints, unit_factor
 from maip3o.algo.critic_update import CriticData, update_critics
 from maip3o.algo.finite import NonFiniteError, require_finite
-from maip3o.algo.losses import explained_variance, standardise
+from maip3o.algo.losses import explained_variance, scale_advantage
 from maip3o.algo.penalties import get_penalty
 from maip3o.algo.policy_update import PolicyData, constraint_diagnostics, max_ratio_error, replay, update_policy
 from maip3o.algo.returns import Returns, compute_returns
 from maip3o.config import Config
 from maip3o.data.batch import Batch, make_batch
-from maip3o.data.chunks import cut_into_chunks
+from maip3o.data.chunks import cut_into_chunks, pack
 from maip3o.data.episode import Episode
 from maip3o.models.actor import Actor, entropy, gaussian_kl
 from maip3o.models.critic import Critic
@@ -97,10 +97,11 @@ class Learner:
     def _train_policy(
         self, data: PolicyData, returns: Returns, batch: Batch, rng: np.random.Generator
     ) -> dict[str, float]:
-        chunks = cut_into_chunks(batch, self.algo.chunk_length)
+        chunks = cut_into_chunks(batch, self.algo.chunk_length if self.config.model.recurrent else 1)
         before = replay(self.actor, data, chunks)
         metrics = {"policy/max_ratio_error": max_ratio_error(before, data)}
-        metrics |= constraint_diagnostics(self.actor, data, before, chunks, self.constraints, self.algo)
+        sample = pack(chunks, rng.permutation(len(chunks.start))[: max(1, len(chunks.start) // 4)])
+        metrics |= constraint_diagnostics(self.actor, data, before, sample, self.constraints, self.algo)
         metrics |= update_policy(self.actor, self.actor_optimiser, data, before, chunks, self.algo, rng)
         after = replay(self.actor, data, chunks)
         kl = float(gaussian_kl(after.mean, after.log_std, before.mean, before.log_std).mean())
@@ -131,7 +132,6 @@ class Learner:
         violation = torch.tensor(j_c, dtype=torch.float64) - self.limit
         if algo.penalty.name == "lagrangian":
             self.multiplier = (self.multiplier + algo.penalty.multiplier_lr * violation).clamp(min=0.0)
-        advantage, cost_advantage = self._tensor(returns.advantage), self._tensor(returns.cost_advantage)
         # Both terms of L_C in the unit of the limit: a team's cost moves by the sum over its cars.
         scale = (1.0 if algo.cost_scale == "one" else 1.0 / (1.0 - algo.cost_gamma)) * unit_factor(
             batch, algo.constraint_unit
@@ -141,8 +141,8 @@ class Learner:
             hidden=batch.hidden,
             action=batch.action,
             log_prob=batch.log_prob,
-            advantage=standardise(advantage) if algo.standardise_reward_advantage else advantage,
-            cost_advantage=standardise(cost_advantage) if algo.standardise_cost_advantage else cost_advantage,
+            advantage=scale_advantage(self._tensor(returns.advantage), algo.reward_advantage),
+            cost_advantage=scale_advantage(self._tensor(returns.cost_advantage), algo.cost_advantage),
             violation=violation.float().to(self.device),
             scale=scale,
             multiplier=self.multiplier.float().to(self.device),

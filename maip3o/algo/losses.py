@@ -43,10 +43,12 @@ def huber(error: Tensor, delta: float) -> Tensor:
     return torch.nn.functional.huber_loss(error, torch.zeros_like(error), delta=delta)
 
 
-def standardise(advantage: Tensor) -> Tensor:
-    """Mean 0 and std 1 over the active steps. [S] or [S, K], each column by itself."""
+def scale_advantage(advantage: Tensor, mode: str) -> Tensor:
+    """raw, centred (mean 0) or standardised (mean 0, std 1) over the active steps. [S], or [S, K] by column."""
+    if mode == "raw":
+        return advantage
     centred = advantage - advantage.mean(0)
-    return centred / (centred.square().mean(0).sqrt() + 1e-8)
+    return centred if mode == "centred" else centred / (centred.square().mean(0).sqrt() + 1e-8)
 
 
 def explained_variance(value: Tensor, target: Tensor) -> float:

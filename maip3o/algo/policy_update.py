@@ -14,7 +14,7 @@ from maip3o.algo.finite import require_finite, require_finite_gradients
 from maip3o.algo.losses import constraint_loss, cost_surrogate, reward_loss
 from maip3o.algo.penalties import get_penalty, penalty_slope
 from maip3o.config import AlgoConfig
-from maip3o.data.chunks import Chunks, Packed, pack
+from maip3o.data.chunks import Chunks, Packed, pack, shuffled_minibatches
 from maip3o.models.actor import Actor, entropy, gaussian_kl, log_prob
 
 MAX_RATIO_ERROR = 1e-4
@@ -80,7 +80,7 @@ def update_policy(
     steps, finished = 0, 0
     for _ in range(algo.epochs):
         kls = []
-        for chosen in np.array_split(rng.permutation(len(chunks.start)), min(algo.minibatches, len(chunks.start))):
+        for chosen in shuffled_minibatches(len(chunks.start), len(data.action), algo, rng):
             terms = minibatch_terms(actor, data, before, pack(chunks, chosen), algo)
             kls.append(max(float(terms.kl), 0.0))
             if kls[-1] > algo.kl_max:
@@ -131,14 +131,16 @@ def minibatch_terms(actor: Actor, data: PolicyData, before: Replay, packed: Pack
 
 
 def constraint_diagnostics(
-    actor: Actor, data: PolicyData, before: Replay, chunks: Chunks, names: Sequence[str], algo: AlgoConfig
+    actor: Actor, data: PolicyData, before: Replay, packed: Packed, names: Sequence[str], algo: AlgoConfig
 ) -> dict[str, float]:
-    """Argument and slope of each penalty, and the cosine between the gradients of L_R and L_C, before the first step.
+    """Argument and slope of each penalty before the first step, and the cosine between the gradients of L_R and L_C.
 
-    The penalty's own gradient is the slope times that of L_C, so the cosine is defined even where the slope is 0.
+    The argument is that of all data (every ratio is 1), the gradients are those of `packed`. The penalty's own gradient
+    is the slope times that of L_C, so the cosine is defined even where the slope is 0.
     """
-    terms = minibatch_terms(actor, data, before, pack(chunks, np.arange(len(chunks.start))), algo)
-    slope = penalty_slope(get_penalty(algo.penalty.name), terms.constraint, algo.penalty, data.multiplier)
+    argument = constraint_loss(data.cost_advantage.mean(0), data.scale, data.violation)
+    slope = penalty_slope(get_penalty(algo.penalty.name), argument, algo.penalty, data.multiplier)
+    terms = minibatch_terms(actor, data, before, packed, algo)
     parameters = list(actor.parameters())
 
     def gradient(loss: Tensor) -> Tensor:
@@ -148,7 +150,7 @@ def constraint_diagnostics(
     reward_gradient = gradient(terms.reward)
     for k, name in enumerate(names):
         cosine = torch.nn.functional.cosine_similarity(reward_gradient, gradient(terms.constraint[k]), dim=0)
-        metrics[f"constraint/{name}/penalty_argument"] = float(terms.constraint[k].detach())
+        metrics[f"constraint/{name}/penalty_argument"] = float(argument[k])
         metrics[f"constraint/{name}/penalty_slope"] = float(slope[k])
         metrics[f"constraint/{name}/gradient_cosine"] = float(cosine)
     return metrics

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from maip3o.config import AlgoConfig
 from maip3o.data.batch import Batch, Rows
 
 
@@ -43,3 +44,9 @@ def pack(chunks: Chunks, chosen: Rows) -> Packed:
     batch_sizes = [int((length > j).sum()) for j in range(int(length[0]))]
     rows = np.concatenate([start[:size] + j for j, size in enumerate(batch_sizes)])
     return Packed(rows, batch_sizes, start)
+
+
+def shuffled_minibatches(items: int, steps: int, algo: AlgoConfig, rng: np.random.Generator) -> list[Rows]:
+    """One epoch: a permutation of `items` (chunks or moments, `steps` agent-steps in all) in nearly equal parts."""
+    count = algo.minibatches if algo.minibatch_steps is None else -(-steps // algo.minibatch_steps)
+    return np.array_split(rng.permutation(items), min(count, items))
