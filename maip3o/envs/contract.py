@@ -80,6 +80,7 @@ class ArrayEnv(Protocol):
     observation_size: int  # O
     action_size: int
     cost_names: tuple[str, ...]  # K names
+    end_rule: str  # half | first | all; a change holds from the next reset on
 
     def reset(self, seed: int) -> StepResult:
         """Start the episode that `seed` stands for. Only observation, alive, fresh (= alive) carry data."""

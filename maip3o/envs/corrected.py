@@ -29,7 +29,10 @@ from metadrive.envs.marl_envs import (
 from metadrive.envs.marl_envs.marl_parking_lot import ParkingLotSpawnManager
 from metadrive.manager.pg_map_manager import PGMapManager
 
+from maip3o.errors import UserError
+
 MAX_SEED = 2**31
+ONE_ENGINE = "MetaDrive runs one environment per process: close() the other first, or use another process"
 
 
 class OfflineEngine(BaseEngine):
@@ -48,11 +51,17 @@ class Corrected:
         # A seed is a scenario index below num_scenarios, for each of which PGMapManager makes a dictionary entry at
         # start: so num_scenarios stays 1 there, and only the range check and the modulo see the true range.
         self.num_scenarios = MAX_SEED
+        self._own_engine: BaseEngine | None = None
 
     def lazy_init(self) -> None:
         if engine_initialized():
+            if BaseEngine.singleton is not self._own_engine:
+                raise UserError(ONE_ENGINE)
             return
-        engine = OfflineEngine(self.config)  # type: ignore[attr-defined]
+        if self._own_engine is not None:
+            # An engine leaves the last episode's spawn places and destinations in the config.
+            raise UserError("the environment is closed: make a new one")
+        self._own_engine = engine = OfflineEngine(self.config)  # type: ignore[attr-defined]
         engine._num_scenarios_per_level = MAX_SEED
         self.setup_engine()
 
@@ -182,7 +191,7 @@ class ParkingLotEnv(Corrected, MultiAgentParkingLotEnv):
         self.engine.update_manager("spawn_manager", OrderedParkingSpawnManager())
 
 
-ENVIRONMENTS: dict[str, type] = {
+ENVIRONMENTS: dict[str, Any] = {
     "intersection": IntersectionEnv,
     "parking_lot": ParkingLotEnv,
     "roundabout": RoundaboutEnv,

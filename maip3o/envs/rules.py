@@ -9,9 +9,8 @@ import numpy as np
 from maip3o.envs.backend import Backend, RawStep
 from maip3o.envs.contract import BoolArray, CarStates, Cause, FloatArray, IntArray, RoadMap, StepResult
 from maip3o.envs.costs import cost_functions
+from maip3o.envs.scenarios import END_RULES
 from maip3o.errors import UserError
-
-END_RULES = ("half", "first", "all")
 
 
 class SlotEnv:
@@ -24,18 +23,20 @@ class SlotEnv:
     def __init__(self, backend: Backend, end_rule: str, cost_names: Sequence[str]) -> None:
         if end_rule not in END_RULES:
             raise UserError(f"scenario.end_rule={end_rule}: must be one of {', '.join(END_RULES)}")
+        self.end_rule = end_rule  # training and evaluation change it between episodes: an engine takes seconds to start
         self._costs = cost_functions(cost_names)
         self._backend = backend
         self.num_slots = backend.num_slots
         self.observation_size = backend.observation_size
         self.action_size = backend.action_size
         self.cost_names = tuple(cost_names)
-        self._allowed = {"half": self.num_slots // 2, "first": 0, "all": np.inf}[end_rule]
+        self._allowed = np.inf
         self._eliminated = 0
         self._alive = np.zeros(self.num_slots, dtype=np.bool_)
 
     def reset(self, seed: int) -> StepResult:
         raw = self._backend.reset(check_seed(seed))
+        self._allowed = {"half": self.num_slots // 2, "first": 0, "all": np.inf}[self.end_rule]
         self._eliminated = 0
         return self._result(raw, np.zeros(self.num_slots, dtype=np.int8))
 

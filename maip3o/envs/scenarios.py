@@ -13,6 +13,9 @@ from omegaconf.errors import OmegaConfBaseException
 from maip3o.config import ScenarioConfig
 from maip3o.errors import UserError
 
+MAPS = ("intersection", "parking_lot", "roundabout", "bottleneck", "tollgate", "pg")
+END_RULES = ("half", "first", "all")
+CHOICES = {"map": MAPS, "end_rule": END_RULES, "backend": ("fast", "stock"), "lidar": ("exact", "analytic")}
 FOLDER = Path(__file__).resolve().parent.parent / "conf" / "scenario"
 
 
@@ -38,3 +41,15 @@ def load_scenario(name: str, **overrides: Any) -> ScenarioConfig:
         raise UserError(f"scenario {name}: {str(error).splitlines()[0]}") from None
     scenario: Any = OmegaConf.to_object(merged)
     return scenario
+
+
+def check_scenario(scenario: ScenarioConfig) -> None:
+    """All that can be checked without MetaDrive."""
+    for key, choices in CHOICES.items():
+        value = getattr(scenario, key)
+        if value not in choices:
+            raise UserError(f"scenario.{key}={value}: must be one of {', '.join(choices)}")
+    for key in ("num_agents", "horizon"):
+        value = getattr(scenario, key)
+        if value < 1:
+            raise UserError(f"scenario.{key}={value}: must be at least 1")

@@ -9,8 +9,8 @@ import numpy as np
 from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import RawStep, empty_raw_step
 from maip3o.envs.contract import CarStates, FloatArray, RoadMap
-from maip3o.envs.corrected import ENVIRONMENTS
 from maip3o.envs.geometry import road_map, route
+from maip3o.envs.simulator import make_metadrive
 
 FLAGS = {
     "arrived": ("arrive_dest",),
@@ -26,7 +26,7 @@ class StockBackend:
     """One MetaDrive environment. One per process: MetaDrive's engine is a singleton."""
 
     def __init__(self, scenario: ScenarioConfig) -> None:
-        self._env = ENVIRONMENTS[scenario.map](metadrive_config(scenario))
+        self._env = make_metadrive(scenario)
         space = next(iter(self._env.observation_space.spaces.values()))
         self.num_slots = scenario.num_agents
         self.observation_size = int(space.shape[0])
@@ -108,12 +108,3 @@ class StockBackend:
 
     def close(self) -> None:
         self._env.close()
-
-
-def metadrive_config(scenario: ScenarioConfig) -> dict[str, Any]:
-    return {
-        "num_agents": scenario.num_agents,
-        "horizon": scenario.horizon,
-        "allow_respawn": scenario.respawn,
-        **scenario.metadrive,
-    }
