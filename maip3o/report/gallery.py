@@ -10,7 +10,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from maip3o.report import figures, style
+from maip3o.report import drawing as draw
+from maip3o.report import style
 from maip3o.report import summaries as numbers
 from maip3o.report.groups import Group
 from maip3o.report.runs import AXES
@@ -36,7 +37,7 @@ def drawings(groups: Sequence[Group]) -> Iterator[Drawing]:
     rows = numbers.outcome_rows(groups)
     if rows:
         caption = "How the lives of cars ended at the end of training, mean over seeds."
-        yield Drawing("outcomes", caption, rows, figures.draw_outcomes(rows))
+        yield Drawing("outcomes", caption, rows, draw.outcomes(rows))
     yield from _comparisons(groups)
     yield from _ablations(groups)
 
@@ -47,7 +48,7 @@ def _curves(groups: Sequence[Group]) -> Iterator[Drawing]:
             rows = numbers.curve_rows(groups, quantity.key, axis, quantity.pool)
             if rows:
                 caption = f"{quantity.label.capitalize()} against {AXES[axis]}. {SEEDS}"
-                figure = figures.draw_curves(rows, axis, quantity.label)
+                figure = draw.curves(rows, axis, quantity.label)
                 yield Drawing(f"{quantity.name}_by_{axis}", caption, rows, figure)
 
 
@@ -56,22 +57,22 @@ def _costs(groups: Sequence[Group]) -> Iterator[Drawing]:
         rows = numbers.cost_rows(groups, constraint, "episodes")
         if rows:
             caption = f"Cost of the constraint {constraint} in training, and its limit. {SEEDS}"
-            yield Drawing(f"cost_{constraint}", caption, rows, figures.draw_costs(rows, "episodes", constraint))
+            yield Drawing(f"cost_{constraint}", caption, rows, draw.costs(rows, "episodes", constraint))
 
 
 def _comparisons(groups: Sequence[Group]) -> Iterator[Drawing]:
     several_labels = len({group.label for group in groups}) > 1
     several_seeds = any(len(group.runs) > 1 for group in groups)
     for quantity, pool in (("return", False), ("success", True)):
-        label = figures.QUANTITY_LABELS[quantity]
+        label = draw.QUANTITY_LABELS[quantity]
         rows = numbers.profile_rows(groups, quantity, pool)
         if rows and several_seeds:
             caption = f"Performance profile: share of runs that end above a given value ({label})."
-            yield Drawing(f"profile_{quantity}", caption, rows, figures.draw_profiles(rows, label))
+            yield Drawing(f"profile_{quantity}", caption, rows, draw.profiles(rows, label))
         rows = numbers.improvement_rows(groups, quantity)
         if rows and several_labels and several_seeds:
             caption = f"Probability that a run of X ends above a run of Y ({label}), 95 % interval."
-            yield Drawing(f"improvement_{quantity}", caption, rows, figures.draw_improvement(rows, label))
+            yield Drawing(f"improvement_{quantity}", caption, rows, draw.improvement(rows, label))
 
 
 def _ablations(groups: Sequence[Group]) -> Iterator[Drawing]:
@@ -82,7 +83,7 @@ def _ablations(groups: Sequence[Group]) -> Iterator[Drawing]:
             if len({row["value"] for row in part}) > 1:
                 name = f"ablation_{short.replace('.', '_')}_{scenario}"
                 caption = f"Final scores against {key} ({scenario}). {SEEDS}"
-                yield Drawing(name, caption, part, figures.draw_ablation(part, short))
+                yield Drawing(name, caption, part, draw.ablation(part, short))
 
 
 def save_drawing(drawing: Drawing, folder: Path) -> list[Path]:
