@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from maip3o.config import ModelConfig, ScenarioConfig
 from maip3o.data.episode import Episode
@@ -57,22 +57,23 @@ def _end_with_parent(parent: int) -> None:
 def set_job(job: Job) -> None:
     """Take over scenario and weights."""
     global _job, _actor
-    _environment(job.scenario, job.cost_names)
+    environment(job.scenario, job.cost_names)
     _actor = NumpyActor(job.weights, job.model)
     _job = job
 
 
-def _environment(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> ArrayEnv:
+def environment(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> ArrayEnv:
     """This process's environment. MetaDrive allows one engine per process: another scenario replaces it."""
     global _env, _env_key
     from maip3o.envs import make_array_env
 
-    if _env is None or _env_key != (scenario, cost_names):
+    key = (replace(scenario, end_rule="all"), cost_names)  # the end rule alone needs no new engine
+    if _env is None or _env_key != key:
         if _env is not None:
             _env.close()
             _env = None
-        _env = make_array_env(scenario, cost_names)
-        _env_key = (scenario, cost_names)
+        _env, _env_key = make_array_env(scenario, cost_names), key
+    _env.end_rule = scenario.end_rule
     return _env
 
 
@@ -84,5 +85,5 @@ def run_episode(seed: int) -> Episode:
 
 def space_sizes(what: tuple[ScenarioConfig, tuple[str, ...]]) -> tuple[int, int]:
     """Sizes of an observation and of an action. The environment stays for the episodes to come."""
-    env = _environment(*what)
+    env = environment(*what)
     return env.observation_size, env.action_size

@@ -7,13 +7,13 @@ Axis letters: T time, E episode, A agent slot, K constraint, M car lives of an e
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from scipy.stats import beta
 
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import ELIMINATED, Cause, FloatArray, IntArray
+from maip3o.envs.contract import ELIMINATED, BoolArray, Cause, FloatArray, IntArray
 
 LEVEL = 0.95
 RESAMPLES = 2000
@@ -50,6 +50,19 @@ class EpisodeTable:
     speed: FloatArray  # [E] sum over lives of the mean speed, m/s
     causes: dict[str, FloatArray]  # name -> [E] lives that ended so; the names of CAUSE_NAMES and "eliminated"
     cost: FloatArray  # [E, K] sum over lives of the undiscounted cost
+    slot_lives: FloatArray  # [E, A]
+    slot_eliminated: FloatArray  # [E, A]
+
+    @staticmethod
+    def joined(parts: Sequence[EpisodeTable]) -> EpisodeTable:
+        """The rows of several tables, in order."""
+        columns = {
+            field.name: np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(EpisodeTable)
+            if field.name != "causes"
+        }
+        causes = {name: np.concatenate([part.causes[name] for part in parts]) for name in parts[0].causes}
+        return EpisodeTable(causes=causes, **columns)
 
 
 def life_sums(episode: Episode, values: FloatArray) -> FloatArray:
@@ -68,7 +81,7 @@ def life_starts(episode: Episode) -> IntArray:
     return latest[episode.life_end[:, 0], episode.life_end[:, 1]]
 
 
-def _expand(mask: FloatArray, ndim: int) -> FloatArray:
+def _expand(mask: BoolArray, ndim: int) -> BoolArray:
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
@@ -80,8 +93,8 @@ def life_causes(episode: Episode) -> IntArray:
 def tabulate(episodes: Sequence[Episode]) -> EpisodeTable:
     """One row per episode."""
     causes = [life_causes(episode) for episode in episodes]
-    counts = {name: _floats([np.sum(c == cause) for c in causes]) for name, cause in CAUSE_NAMES.items()}
-    counts["eliminated"] = _floats([np.sum(np.isin(c, ELIMINATED)) for c in causes])
+    counts = {name: _floats([int(np.sum(c == cause)) for c in causes]) for name, cause in CAUSE_NAMES.items()}
+    counts["eliminated"] = _floats([int(np.isin(c, ELIMINATED).sum()) for c in causes])
     returns = [life_sums(episode, episode.reward) for episode in episodes]
     return EpisodeTable(
         seed=np.array([episode.seed for episode in episodes]),
@@ -93,10 +106,12 @@ def tabulate(episodes: Sequence[Episode]) -> EpisodeTable:
         speed=_floats([episode.life_mean_speed.sum() for episode in episodes]),
         causes=counts,
         cost=np.stack([life_sums(episode, episode.cost).sum(axis=0) for episode in episodes]),
+        slot_lives=_floats([np.sum(episode.cause != Cause.NONE, axis=0) for episode in episodes]),
+        slot_eliminated=_floats([np.isin(episode.cause, ELIMINATED).sum(axis=0) for episode in episodes]),
     )
 
 
-def _floats(values: Sequence[float]) -> FloatArray:
+def _floats(values: Sequence[float | IntArray]) -> FloatArray:
     return np.asarray(values, dtype=np.float64)
 
 

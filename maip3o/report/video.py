@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, Cause, FloatArray
+from maip3o.envs.contract import ELIMINATED, BoolArray, Cause, FloatArray
 from maip3o.report import palette
 from maip3o.report.footage import CAUSE_TEXT, STEP_SECONDS, Footage, Route
 from maip3o.report.video_cars import draw_car, draw_ending, draw_label, draw_risk, ending_colour
@@ -53,11 +53,11 @@ class Scene:
         driving = footage.active[step] if step < footage.steps else np.zeros(footage.slots, dtype=bool)
         self._draw_lidar(world, step, position, heading, driving)
         self._draw_trails(world, step, position, driving)
-        for slot in np.flatnonzero(present):
+        for slot in np.flatnonzero(present).tolist():
             colour = palette.agent_colour(slot)
             draw_car(world, self.camera, position[slot], heading[slot], colour, wreck=status[slot] in ELIMINATED)
         self._draw_endings(world, step)
-        for slot in np.flatnonzero(present & driving):
+        for slot in np.flatnonzero(present & driving).tolist():
             draw_risk(world, self.camera, position[slot], footage.risk[step, slot], footage.limit)
             draw_label(world, self.camera, position[slot], slot, palette.agent_colour(slot))
         self._draw_pulses(world, time, pulse, position)
@@ -100,7 +100,7 @@ class Scene:
         return position, tracks.heading[step] + np.where(same, share * turn, 0.0)
 
     def _draw_lidar(
-        self, world: Image, step: int, position: FloatArray, heading: FloatArray, driving: FloatArray
+        self, world: Image, step: int, position: FloatArray, heading: FloatArray, driving: BoolArray
     ) -> None:
         footage = self.footage
         if step >= footage.steps or not footage.lidar.shape[-1]:
@@ -111,9 +111,9 @@ class Scene:
             rays = footage.lidar[step, slot]
             draw_lidar(world, self.camera, position[slot], heading[slot], rays, footage.lidar_range, colour)
 
-    def _draw_trails(self, world: Image, step: int, position: FloatArray, driving: FloatArray) -> None:
+    def _draw_trails(self, world: Image, step: int, position: FloatArray, driving: BoolArray) -> None:
         tracks = self.footage.tracks
-        for slot in np.flatnonzero(driving):
+        for slot in np.flatnonzero(driving).tolist():
             colour = palette.mix(palette.agent_colour(slot), palette.ROAD, 0.25)
             points = self.camera.pixels(tracks.position[max(0, step - TRAIL_STEPS) : step + 1 : 2, slot])
             seen = tracks.present[max(0, step - TRAIL_STEPS) : step + 1 : 2, slot]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, Cause, FloatArray
+from maip3o.envs.contract import ELIMINATED, Cause, FloatArray, IntArray
 from maip3o.report import palette
 from maip3o.report.footage import CAR_LENGTH, CAR_WIDTH
 from maip3o.report.palette import Colour
@@ -45,7 +45,7 @@ def draw_car(
     cv2.polylines(image, [outline], True, palette.BAD if wreck else (10, 12, 16), 1, cv2.LINE_AA, SHIFT)
 
 
-def _placed(camera: Camera, shape: FloatArray, position: FloatArray, heading: float) -> FloatArray:
+def _placed(camera: Camera, shape: FloatArray, position: FloatArray, heading: float) -> IntArray:
     cos, sin = np.cos(heading), np.sin(heading)
     local = shape * _HALF
     return camera.fixed(position + local @ np.array([[cos, sin], [-sin, cos]]))

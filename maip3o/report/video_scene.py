@@ -57,7 +57,7 @@ def draw_map(road: RoadMap, camera: Camera, width: int, height: int) -> Image:
         colour = palette.LINE_YELLOW if kind == "yellow" else palette.LINE_WHITE
         for piece in _dashes(line) if kind == "white_broken" else [line]:
             cv2.polylines(image, [large.fixed(piece)], False, colour, thickness, cv2.LINE_AA, SHIFT)
-    return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA)
+    return np.asarray(cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
 def _dashes(line: FloatArray) -> list[FloatArray]:

@@ -1,0 +1,161 @@
+"""Judge a policy by what it does on held-out episodes.
+
+python -m maip3o.evaluate checkpoint=<run directory | file | shipped name> [key=value ...]
+
+  episodes=100         held-out episodes: seeds 0 .. episodes - 1, the same for every policy
+  protocol=both        first: an episode ends at the first crash or road exit (the paper's); full: everybody drives
+                       to their own end; both
+  deterministic=true   act with the policy's mean; false: sample
+  num_agents=5,10,20   other numbers of cars than in training; several give a table and a figure
+  scenario=<name>      another scenario than in training
+  backend=fast         simulator: fast | stock (default: as in training)
+  num_workers=auto     processes that simulate; auto = the cores this process may use
+  video=false          true: an mp4 per outcome and a reel of failures
+  gif=false            true: a small gif of each video besides
+  versus=<checkpoint>  a second policy: video of both on the same seed, side by side
+  replay=false         true: an interactive HTML page of each filmed episode
+  out=<folder>         where everything goes (default: evaluation.json and figures into the run's directory,
+                       videos into eval_videos/<policy>/)
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from maip3o import options
+from maip3o.config import Config, RunnerConfig
+from maip3o.errors import UserError, exit_on_user_error
+from maip3o.evaluation import Evaluation, evaluate, film
+from maip3o.policy import Policy, load_policy, run_directory
+from maip3o.report.card import card_table
+from maip3o.report.evaluation_files import require_writable, write_evaluation
+from maip3o.runners.pool import make_pool
+from maip3o.validation import validate
+
+READERS: dict[str, options.Reader] = {
+    "checkpoint": options.text,
+    "episodes": options.integer(1, 1_000_000),
+    "protocol": options.choice("both", "first", "full"),
+    "deterministic": options.boolean,
+    "num_agents": options.integers(1, 1000),
+    "scenario": options.text,
+    "backend": options.choice("fast", "stock"),
+    "num_workers": options.workers,
+    "video": options.boolean,
+    "gif": options.boolean,
+    "versus": options.text,
+    "replay": options.boolean,
+    "out": options.text,
+}
+
+
+@dataclass(slots=True)
+class Request:
+    """The command line, read."""
+
+    checkpoint: str
+    episodes: int = 100
+    protocol: str = "both"
+    deterministic: bool = True
+    num_agents: list[int] | None = None
+    scenario: str | None = None
+    backend: str | None = None
+    num_workers: int = 0
+    video: bool = False
+    gif: bool = False
+    versus: str | None = None
+    replay: bool = False
+    out: str | None = None
+
+    @property
+    def protocols(self) -> list[str]:
+        return ["first", "full"] if self.protocol == "both" else [self.protocol]
+
+
+def main() -> None:
+    exit_on_user_error(lambda: run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> Path:
+    """Evaluate as the command line says; returns the path of evaluation.json."""
+    request = read_request(arguments)
+    policy = load_policy(request.checkpoint)
+    rival = load_policy(request.versus) if request.versus else None
+    counts: list[int | None] = [*request.num_agents] if request.num_agents else [None]
+    configs = [evaluated_config(policy, request, count) for count in counts]
+    folder, videos = output_folders(request, policy)
+    console = Console()
+    with make_pool(RunnerConfig(), request.num_workers) as pool:
+        evaluations: list[Evaluation] = []
+        for config in configs:
+            evaluations.append(
+                evaluate(pool, policy, config, request.episodes, request.protocols, request.deterministic)
+            )
+        clips = (
+            film(pool, policy, rival, evaluations[0], videos, gif=request.gif, replay=request.replay) if videos else []
+        )
+    for evaluation in evaluations:
+        console.print(card_table(title(policy, evaluation.config, request), evaluation.cards))
+    path = write_evaluation(folder, policy, request.deterministic, evaluations, clips)
+    console.print(f"written: {path}")
+    for clip in clips:
+        console.print(
+            f"         {clip['file']}  ({clip['what']}, seeds {clip['seeds']})", highlight=False, soft_wrap=True
+        )
+    return path
+
+
+def read_request(arguments: list[str]) -> Request:
+    values: dict[str, Any] = options.read_options(arguments, READERS, __doc__ or "")
+    if "checkpoint" not in values:
+        raise UserError("checkpoint=<run directory | file | shipped name> is missing (--help explains the options)")
+    values.setdefault("num_workers", options.workers("num_workers", "auto"))
+    if (values.get("gif") or "versus" in values) and values.get("video") is False:
+        raise UserError("video=false: gif= and versus= make videos; leave video= out")
+    if values.get("gif") or "versus" in values:
+        values["video"] = True
+    return Request(**values)
+
+
+def evaluated_config(policy: Policy, request: Request, num_agents: int | None) -> Config:
+    """The policy's own config with what the command line changes, able to run here."""
+    from maip3o.envs import load_scenario
+
+    scenario = policy.config.scenario
+    if request.scenario is not None:
+        scenario = load_scenario(request.scenario)
+    if num_agents is not None:
+        scenario = replace(scenario, num_agents=num_agents)
+    if request.backend is not None:
+        scenario = replace(scenario, backend=request.backend)
+    here = replace(policy.config, scenario=scenario, runner=RunnerConfig(), device="cpu", resume=None)
+    return validate(here)
+
+
+def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]:
+    """Folder of evaluation.json and folder of videos (None: no videos), both made and found writable."""
+    wants_video = request.video or request.replay
+    if request.out is not None:
+        folder = videos = Path(request.out)
+    else:
+        folder = run_directory(policy.path) or Path("runs") / "evaluations" / policy.name
+        videos = Path("eval_videos") / policy.name
+    require_writable(folder, "out")
+    if wants_video:
+        require_writable(videos, "out")
+    return folder, videos if wants_video else None
+
+
+def title(policy: Policy, config: Config, request: Request) -> str:
+    actions = "mean actions" if request.deterministic else "sampled actions"
+    cars = f"{config.scenario.num_agents} cars"
+    return f"{policy.name} on {config.scenario.name}: {cars}, {request.episodes} held-out episodes, {actions}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""An evaluation, step by step: drive the held-out episodes, sum them up, film the telling ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from maip3o.config import Config
+from maip3o.data.episode import Episode
+from maip3o.errors import UserError
+from maip3o.policy import Policy
+from maip3o.report.calibration import Calibration, Pairs, calibrate, pairs
+from maip3o.report.card import make_card
+from maip3o.report.clips import outcome_seeds, reel_frames, worst_seeds
+from maip3o.report.filming import make_footage
+from maip3o.report.footage import Footage
+from maip3o.report.statistics import EpisodeTable, tabulate
+from maip3o.report.video import HEIGHT, WIDTH, clip_frames, versus_frames
+from maip3o.report.video_encode import write_gif, write_mp4
+from maip3o.runners.evaluation import evaluate_policy, evaluation_job
+from maip3o.runners.pool import Pool
+from maip3o.runners.recording import record_episode
+from maip3o.runners.seeds import evaluation_seeds
+from maip3o.runners.worker import space_sizes
+
+CHUNK = 32  # episodes held in memory at once, while their figures are taken
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """One policy in one setting."""
+
+    config: Config
+    deterministic: bool
+    tables: dict[str, EpisodeTable] = field(default_factory=dict)  # protocol -> rows
+    cards: dict[str, dict[str, Any]] = field(default_factory=dict)  # protocol -> figures
+    calibrations: dict[str, Calibration] = field(default_factory=dict)  # constraint -> of the cost critic
+
+
+def evaluate(
+    pool: Pool, policy: Policy, config: Config, episodes: int, protocols: Sequence[str], deterministic: bool
+) -> Evaluation:
+    """Drive seeds 0 .. episodes - 1 under each protocol."""
+    require_fitting_observation(pool, policy, config)
+    evaluation = Evaluation(config, deterministic)
+    with progress_bar() as progress:
+        for protocol in protocols:
+            bar = progress.add_task(f"{config.scenario.num_agents} cars, {protocol}", total=episodes)
+            tables, observed = [], []
+            for start in range(0, episodes, CHUNK):
+                seeds = evaluation_seeds(episodes)[start : start + CHUNK]
+                driven = evaluate_policy(pool, config, policy.weights, seeds, protocol, deterministic)
+                tables.append(tabulate(driven))
+                # Only whole lives show what became of them; the other protocol cuts nearly all.
+                if protocol == protocols[-1]:
+                    observed.append(_observations(policy, driven))
+                progress.advance(bar, len(seeds))
+            evaluation.tables[protocol] = EpisodeTable.joined(tables)
+            evaluation.cards[protocol] = make_card(evaluation.tables[protocol], config, protocol)
+    for name in config.constraints:
+        calibration = calibrate(Pairs.joined([part[name] for part in observed]))
+        if calibration is not None:
+            evaluation.calibrations[name] = calibration
+    return evaluation
+
+
+def _observations(policy: Policy, episodes: list[Episode]) -> dict[str, Pairs]:
+    gamma = policy.config.algo.cost_gamma
+    return {
+        name: pairs(episodes, [policy.predicted_costs(episode, name) for episode in episodes], column, gamma)
+        for column, name in enumerate(policy.config.constraints)
+    }
+
+
+def require_fitting_observation(pool: Pool, policy: Policy, config: Config) -> None:
+    """A policy reads the vector that it was trained on, and no other."""
+    size, actions = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
+    if (size, actions) != (policy.observation_size, policy.action_size):
+        raise UserError(
+            f"checkpoint {policy.path}: trained on observations of size {policy.observation_size}, "
+            f"but scenario {config.scenario.name} has size {size}"
+        )
+
+
+def progress_bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def film(
+    pool: Pool, policy: Policy, rival: Policy | None, evaluation: Evaluation, folder: Path, *, gif: bool, replay: bool
+) -> list[dict[str, Any]]:
+    """Videos of an evaluation; returns what each file shows."""
+    table = evaluation.tables[list(evaluation.tables)[-1]]
+    camera = Cameraman(pool, evaluation)
+    wanted = outcome_seeds(table)
+    reel = worst_seeds(table)
+    clips: list[dict[str, Any]] = []
+    with progress_bar() as progress:
+        bar = progress.add_task("filming", total=len(wanted) + bool(reel) + bool(rival))
+        for outcome, seed in wanted.items():
+            path = folder / f"{outcome}.mp4"
+            write_mp4(path, clip_frames(camera.footage(policy, seed)))
+            clips.append(_clip(path, policy.name, outcome.replace("_", " "), [seed]))
+            progress.advance(bar)
+        if reel:
+            path = folder / "failure_reel.mp4"
+            write_mp4(path, reel_frames([camera.footage(policy, seed) for seed in reel], WIDTH, HEIGHT))
+            clips.append(_clip(path, policy.name, "failure reel", reel))
+            progress.advance(bar)
+        if rival is not None:
+            path = folder / f"versus_{rival.name}.mp4"
+            write_mp4(path, versus_frames(camera.footage(policy, 0), camera.footage(rival, 0)))
+            clips.append(_clip(path, f"{policy.name}, {rival.name}", "side by side", [0]))
+            progress.advance(bar)
+    for clip in list(clips) if gif else []:
+        path = clip["file"].with_suffix(".gif")
+        write_gif(clip["file"], path)
+        clips.append({**clip, "file": path})
+    return clips
+
+
+def _clip(path: Path, policy: str, what: str, seeds: list[int]) -> dict[str, Any]:
+    return {"file": path, "policy": policy, "what": what, "seeds": seeds}
+
+
+class Cameraman:
+    """Drives chosen episodes again with every car's way written down; each once, however often it is shown."""
+
+    def __init__(self, pool: Pool, evaluation: Evaluation) -> None:
+        self.pool, self.evaluation = pool, evaluation
+        self._rolls: dict[tuple[str, int], Footage] = {}
+
+    def footage(self, policy: Policy, seed: int) -> Footage:
+        key = (str(policy.path), seed)
+        if key not in self._rolls:
+            scenario, protocol = self.evaluation.config.scenario, list(self.evaluation.tables)[-1]
+            config = replace(policy.config, scenario=scenario)
+            job = evaluation_job(config, policy.weights, protocol, self.evaluation.deterministic)
+            recording = self.pool.ask(record_episode, (job, seed))
+            self._rolls[key] = make_footage(policy, scenario, recording)
+        return self._rolls[key]

@@ -1,0 +1,88 @@
+"""A trained policy, read back from a run directory, a checkpoint file or a shipped name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maip3o.algo.learner import Learner
+from maip3o.config import Config
+from maip3o.data.episode import Episode
+from maip3o.envs.contract import FloatArray
+from maip3o.errors import UserError
+from maip3o.runners.checkpoint import find_checkpoint, load
+
+
+@dataclass(slots=True)
+class Policy:
+    """What evaluation, video, replay and export need of a checkpoint."""
+
+    name: str  # safe as a file name
+    path: Path
+    config: Config
+    learner: Learner
+    counters: dict[str, Any]
+    observation_size: int
+    action_size: int
+
+    @property
+    def weights(self) -> dict[str, FloatArray]:
+        return self.learner.actor_weights()
+
+    def predicted_costs(self, episode: Episode, constraint: str) -> FloatArray:
+        """The cost critic's prediction [T, A], NaN where nobody acts."""
+        return self._predicted(episode, self.learner.predict_costs(*self._acting(episode))[constraint])
+
+    def predicted_values(self, episode: Episode) -> FloatArray:
+        """The value critic's prediction [T, A], NaN where nobody acts."""
+        return self._predicted(episode, self.learner.predict_value(*self._acting(episode)))
+
+    @staticmethod
+    def _acting(episode: Episode) -> tuple[FloatArray, FloatArray]:
+        return episode.observation[episode.active], episode.hidden[episode.active]
+
+    @staticmethod
+    def _predicted(episode: Episode, values: FloatArray) -> FloatArray:
+        table = np.full(episode.active.shape, np.nan, dtype=np.float32)
+        table[episode.active] = values
+        return table
+
+
+def load_policy(name: str) -> Policy:
+    """Read a policy; every way in which a file can be wrong is one line."""
+    path = find_checkpoint(name)
+    checkpoint = load(path)
+    try:
+        actor = checkpoint.learner["actor"]
+        observation_size = int(actor["encoder.0.weight"].shape[1])
+        action_size = int(actor["log_std"].shape[0])
+        learner = Learner(checkpoint.config, observation_size, action_size, "cpu")
+        learner.load_state_dict(checkpoint.learner)
+    except (KeyError, RuntimeError, AttributeError, IndexError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise UserError(f"checkpoint {path}: its weights do not fit its configuration ({reason})") from None
+    return Policy(
+        _name(path, checkpoint.config),
+        path,
+        checkpoint.config,
+        learner,
+        checkpoint.counters,
+        observation_size,
+        action_size,
+    )
+
+
+def _name(path: Path, config: Config) -> str:
+    """`maip3o_intersection_seed0` for the last checkpoint of a run, with its stem for another, else the file's stem."""
+    if path.parent.name != "checkpoints":
+        return path.stem
+    name = f"{config.algo.name}_{config.scenario.name}_seed{config.seed}"
+    return name if path.stem == "last" else f"{name}_{path.stem}"
+
+
+def run_directory(path: Path) -> Path | None:
+    """The run that a checkpoint file belongs to, if any."""
+    return path.parent.parent if path.parent.name == "checkpoints" else None
