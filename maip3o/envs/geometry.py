@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,13 @@ def road_map(metadrive_map: Any) -> RoadMap:
 def route(car: Any) -> FloatArray:
     """[n, 2]: the centre line from a car's spawn lane to its destination."""
     navigation = car.navigation
-    graph = navigation.map.road_network.graph
-    wanted = car.config["spawn_lane_index"][2]
+    return route_line(navigation.map.road_network.graph, navigation.checkpoints, car.config["spawn_lane_index"][2])
+
+
+def route_line(graph: Any, checkpoints: list[str], wanted: int) -> FloatArray:
+    """[n, 2]: the centre line along the checkpoints, in the lane of that number where there is one."""
     pieces = []
-    for start, end in zip(navigation.checkpoints[:-1], navigation.checkpoints[1:], strict=True):
+    for start, end in pairwise(checkpoints):
         lanes = graph[start][end]
         pieces.append(_polyline(lanes[min(wanted, len(lanes) - 1)], lateral=0.0))
     return np.concatenate(pieces)

@@ -43,6 +43,8 @@ class StockBackend:
         return raw
 
     def step(self, action: FloatArray) -> RawStep:
+        # MetaDrive computes in the precision of what it is given.
+        action = np.asarray(action, dtype=np.float64)
         living = self._living_slots()
         observations, rewards, terminated, truncated, infos = self._env.step(
             {agent: action[slot] for agent, slot in living.items()}

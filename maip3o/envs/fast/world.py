@@ -1,0 +1,232 @@
+"""The part that stays with Bullet: bodies, the physics step, and the tests that geometry cannot decide.
+
+Every episode gets a new Bullet world and new car bodies, which cost about a millisecond: nothing of an earlier episode
+can reach it, and it equals the first episode of a fresh stock process. The bodies of the map are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from metadrive.component.vehicle.vehicle_type import StaticDefaultVehicle as Vehicle
+from metadrive.constants import CollisionGroup
+from metadrive.type import MetaDriveType
+from metadrive.utils.math import panda_vector
+from panda3d.bullet import BulletBoxShape, BulletRigidBodyNode, BulletVehicle, BulletWorld, ZUp
+from panda3d.core import NodePath, PythonCallbackObject, TransformState, Vec3
+
+from maip3o.envs.contract import FloatArray
+
+LENGTH, WIDTH, HEIGHT = Vehicle.DEFAULT_LENGTH, Vehicle.DEFAULT_WIDTH, Vehicle.DEFAULT_HEIGHT
+LIDAR_HEIGHT = 1.2  # Lidar.DEFAULT_HEIGHT
+LIDAR_MASK = CollisionGroup.can_be_lidar_detected()
+SUBSTEP = 0.02  # seconds
+# Five substeps in one call. As a float32 this is what is left of five times float32(0.02): with 0.1 Bullet would carry
+# left-over time on, and every reported pose would shift by a bit.
+FIVE_SUBSTEPS = 0.09999999403953552
+SLOT_TAG = "slot"
+
+
+class Body:
+    """One car in Bullet: BaseVehicle without its scene nodes for wheels."""
+
+    def __init__(self, world: BulletWorld, parameters: dict[str, float]) -> None:
+        self.node = BulletRigidBodyNode(MetaDriveType.VEHICLE)
+        self.node.addShape(
+            BulletBoxShape(Vec3(WIDTH / 2, LENGTH / 2, HEIGHT / 2)), TransformState.makePos(Vec3(0, 0, HEIGHT / 2))
+        )
+        self.node.setDeactivationEnabled(False)
+        self.node.notifyCollisions(True)
+        self.system = BulletVehicle(world, self.node)
+        self.system.setCoordinateSystem(ZUp)
+        self.path = NodePath(self.node)
+        self.node.setIntoCollideMask(CollisionGroup.Vehicle)
+        self.node.setMass(Vehicle.MASS)
+        self._engine_force, self._brake_force = parameters["max_engine_force"], parameters["max_brake_force"]
+        self._max_steering, self._max_speed = parameters["max_steering"], parameters["max_speed_km_h"]
+        self._reverse = bool(parameters["enable_reverse"])
+        self._brake = -1.0
+        axle_height = Vehicle.TIRE_RADIUS - Vehicle.CHASSIS_TO_WHEEL_AXIS
+        for front in (True, False):
+            axle = Vehicle.FRONT_WHEELBASE if front else -Vehicle.REAR_WHEELBASE
+            for side in (Vehicle.LATERAL_TIRE_TO_CENTER, -Vehicle.LATERAL_TIRE_TO_CENTER):
+                self._add_wheel(Vec3(side, axle, axle_height), front, parameters["wheel_friction"])
+
+    def _add_wheel(self, place: Vec3, front: bool, friction: float) -> None:
+        """BaseVehicle._add_wheel"""
+        wheel = self.system.createWheel()
+        wheel.setChassisConnectionPointCs(place)
+        wheel.setFrontWheel(front)
+        wheel.setWheelDirectionCs(Vec3(0, 0, -1))
+        wheel.setWheelAxleCs(Vec3(1, 0, 0))
+        wheel.setWheelRadius(Vehicle.TIRE_RADIUS)
+        wheel.setMaxSuspensionTravelCm(Vehicle.SUSPENSION_LENGTH)
+        wheel.setSuspensionStiffness(Vehicle.SUSPENSION_STIFFNESS)
+        wheel.setWheelsDampingRelaxation(4.8)
+        wheel.setWheelsDampingCompression(1.2)
+        wheel.setFrictionSlip(friction)
+        wheel.setRollInfluence(0.5)
+
+    def place(self, x: float, y: float, heading: float) -> None:
+        """BaseVehicle.reset"""
+        self.path.setP(0)
+        self.path.setR(0)
+        self.path.setH((heading - np.pi / 2) * 180 / np.pi)
+        self.node.setStatic(False)
+        self.path.setPos(Vec3(x, y, HEIGHT / 2))
+        self.node.clearForces()
+        self.node.setLinearVelocity(Vec3(0, 0, 0))
+        self.node.setAngularVelocity(Vec3(0, 0, 0))
+        self.system.resetSuspension()
+        self.act(0.0, 0.0, 0.0)
+
+    def act(self, steering: float, throttle: float, speed_km_h: float) -> None:
+        """BaseVehicle._set_action, _apply_throttle_brake"""
+        system = self.system
+        system.setSteeringValue(steering * self._max_steering, 0)
+        system.setSteeringValue(steering * self._max_steering, 1)
+        if throttle >= 0:
+            force, brake = (0.0 if speed_km_h > self._max_speed else self._engine_force * throttle), 2.0
+        elif self._reverse:
+            force, brake = self._engine_force * throttle, 0.0
+        else:
+            force, brake = 0.0, -throttle * self._brake_force
+        for wheel in range(4):
+            system.applyEngineForce(force, wheel)
+        if brake != self._brake:
+            self._brake = brake
+            for wheel in range(4):
+                system.setBrake(brake, wheel)
+
+    def pose(self) -> tuple[float, ...]:
+        """cars.POSE_COLUMNS"""
+        node = self.node
+        transform = node.getTransform()
+        position, angles = transform.getPos(), transform.getHpr()
+        velocity = node.getLinearVelocity()
+        cell = transform.getInverse().getMat().getCell
+        return (
+            position[0],
+            position[1],
+            angles[0],
+            angles[1],
+            angles[2],
+            velocity[0],
+            velocity[1],
+            node.getAngularVelocity()[2],
+            cell(0, 0),
+            cell(0, 1),
+            cell(1, 0),
+            cell(1, 1),
+        )
+
+
+class World:
+    """Bullet for one map."""
+
+    def __init__(self, engine: Any, parameters: dict[str, float]) -> None:
+        """Takes the map's bodies over from MetaDrive's engine, which is left with an empty dynamic world."""
+        self._root = engine.worldNP
+        self._static_world = engine.physics_world.static_world
+        self._parameters = parameters
+        self._map_nodes = [node for block in engine.current_map.blocks for node in block.dynamic_nodes]
+        self._ground = list(engine.terrain.dynamic_nodes)
+        empty = engine.physics_world.dynamic_world
+        for item in (*empty.getVehicles(), *empty.getRigidBodies()):
+            empty.remove(item)
+        self._world: Any = None
+        self.bodies: dict[int, Body] = {}
+        self.touched: set[int] = set()
+        self._sweep_shape = BulletBoxShape(Vec3(LENGTH / 2, WIDTH / 2, 1))
+        self._callback = PythonCallbackObject(self._on_contact)
+
+    def clear(self) -> None:
+        if self._world is None:
+            return
+        for slot in list(self.bodies):
+            self.remove(slot)
+        for node in (*self._map_nodes, *self._ground):
+            self._world.remove(node)
+        self._world.clearContactAddedCallback()
+        self._world = None
+
+    def begin(self) -> None:
+        """A new world with the map in it. Cars come next, then `finish_reset`: the order of MetaDrive's reset."""
+        self.clear()
+        self._world = BulletWorld()
+        CollisionGroup.set_collision_rule(self._world, disable_collision=False)
+        self._world.setGravity(Vec3(0, 0, -9.81))
+        self._world.setContactAddedCallback(self._callback)
+        for node in self._map_nodes:
+            self._world.attach(node)
+
+    def add(self, slot: int, x: float, y: float, heading: float) -> None:
+        body = Body(self._world, self._parameters)
+        body.node.setPythonTag(SLOT_TAG, slot)
+        body.place(x, y, heading)
+        body.path.reparentTo(self._root)
+        self._world.attach(body.system)
+        self._world.attach(body.node)
+        self.bodies[slot] = body
+
+    def finish_reset(self) -> None:
+        for node in self._ground:
+            self._world.attach(node)
+
+    def remove(self, slot: int) -> None:
+        body = self.bodies.pop(slot)
+        body.path.detachNode()
+        self._world.remove(body.system)
+        body.node.clearPythonTag(SLOT_TAG)
+
+    def make_wreck(self, slot: int) -> None:
+        self.bodies[slot].node.setStatic(True)
+
+    def step(self) -> set[int]:
+        """Five substeps. Slots of the cars that touched another car during them."""
+        self.touched = set()
+        self._world.doPhysics(FIVE_SUBSTEPS, 5, SUBSTEP)
+        return self.touched
+
+    def _on_contact(self, contact: Any) -> None:
+        """metadrive.engine.core.collision_callback, where only cars can be hit."""
+        nodes = contact.getNode0(), contact.getNode1()
+        if nodes[0].getName() == nodes[1].getName() == MetaDriveType.VEHICLE:
+            self.touched.update(node.getPythonTag(SLOT_TAG) for node in nodes)
+
+    def touches_car(self, slot: int) -> bool:
+        """The dynamic half of BaseVehicle._state_check."""
+        contacts = self._world.contactTest(self.bodies[slot].node, True).getContacts()
+        return any(
+            contact.getNode0().getName() == contact.getNode1().getName() == MetaDriveType.VEHICLE
+            for contact in contacts
+        )
+
+    def touched_lines(self, slot: int) -> tuple[bool, bool]:
+        """The static half of BaseVehicle._state_check: (yellow, white) continuous lines."""
+        contacts = self._static_world.contactTest(self.bodies[slot].node, True).getContacts()
+        names = {node.getName() for contact in contacts for node in (contact.getNode0(), contact.getNode1())}
+        return MetaDriveType.LINE_SOLID_SINGLE_YELLOW in names, MetaDriveType.LINE_SOLID_SINGLE_WHITE in names
+
+    def on_sidewalk(self, x: float, y: float, heading: float) -> bool:
+        """The sweep of BaseVehicle._state_check (rect_region_detection)."""
+        angles = Vec3(np.rad2deg(heading), 0, 0)
+        start = TransformState.makePosHpr(Vec3(x, y, 10), angles)
+        end = TransformState.makePosHpr(Vec3(x, y, -1), angles)
+        hit = self._world.sweepTestClosest(self._sweep_shape, start, end, CollisionGroup.Sidewalk, 0.0)
+        return bool(hit.hasHit())
+
+    def cast(self, slot: int, x: float, y: float, end_x: float, end_y: float) -> float:
+        """One lidar beam of metadrive.component.sensors.distance_detector.perceive: fraction of its length."""
+        start, end = panda_vector(x, y, LIDAR_HEIGHT), panda_vector(end_x, end_y, LIDAR_HEIGHT)
+        hit = self._world.rayTestClosest(start, end, LIDAR_MASK)
+        fraction = hit.getHitFraction()
+        if fraction > 0.07 or hit.getNode() != self.bodies[slot].node:
+            return fraction
+        others = [h for h in self._world.rayTestAll(start, end, LIDAR_MASK).getHits() if h.getNode() != hit.getNode()]
+        return min((h.getHitFraction() for h in others), default=1.0)
+
+    def poses(self, slots: list[int]) -> FloatArray:
+        """[n, 12], columns cars.POSE_COLUMNS."""
+        return np.array([self.bodies[slot].pose() for slot in slots]).reshape(len(slots), -1)
