@@ -57,7 +57,8 @@ def uncensored_mean(
     ends = np.bincount(life_length[ended] - 1, minlength=ages)
     survival = np.cumprod(1.0 - ends / at_risk)
     driving = np.append(1.0, survival[:-1])  # S(u): still driving when step u begins
-    cost_at_age = np.stack([np.bincount(age, weights=column, minlength=ages) for column in cost.T], -1)
+    cost_at_age = np.zeros((ages, cost.shape[1]))
+    np.add.at(cost_at_age, age, cost)
     return (driving / at_risk) @ cost_at_age
 
 

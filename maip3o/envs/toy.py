@@ -1,6 +1,6 @@
 """A toy environment with known answers: cars on separate lanes choose how fast to drive, and speed kills.
 
-Each step an agent chooses u = clip(action[0], 0, 1), earns u, and crashes with probability hazard * u^2. It arrives
+Each step an agent chooses u = clip(action[-1], 0, 1), earns u, and crashes with probability hazard * u^2. It arrives
 when it has driven `distance` in all, is timed out at the horizon, and is cut by the end rule of the other
 environments. Everything is independent between agents, so the best policy under a limit on the share of crashes
 follows from a one-dimensional dynamic programme (tests/test_algo_toy_task.py). An episode is a pure function of
@@ -52,7 +52,7 @@ class ToyEnv:
 
     def step(self, action: FloatArray) -> StepResult:
         acted = self._alive.copy()
-        self._speed = np.where(acted, np.clip(action[:, 0], 0.0, 1.0), 0.0)
+        self._speed = np.where(acted, np.clip(action[:, -1], 0.0, 1.0), 0.0)
         self._driven += self._speed
         cause = np.zeros(self.num_slots, np.int8)
         cause[acted & (self._driven >= self.distance)] = Cause.ARRIVED
@@ -85,12 +85,13 @@ class ToyEnv:
         self._born[fresh] = self._time
         self._driven[fresh] = 0.0
         costs = {"termination": np.isin(cause, ELIMINATED), "speed": reward}
+        cost = np.array([costs[name] for name in self.cost_names], np.float32).reshape(-1, self.num_slots)
         return StepResult(
             observation=np.where(self._alive[:, None], self._observe(), 0.0).astype(np.float32),
             alive=self._alive.copy(),
             fresh=fresh,
             reward=reward.astype(np.float64),
-            cost=np.stack([costs[name] for name in self.cost_names], -1).astype(np.float32),
+            cost=cost.T,
             terminated=ended & ~truncated,
             truncated=truncated,
             cause=cause,
