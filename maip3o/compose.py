@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
+from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -25,7 +26,9 @@ from maip3o.errors import UserError
 from maip3o.validation import validate
 
 FOLDER = Path(maip3o.__file__).parent / "conf"
-GROUPS = sorted(path.name for path in FOLDER.iterdir() if path.is_dir() and not path.name.startswith("_"))
+GROUPS = sorted(
+    path.name for path in FOLDER.iterdir() if path.is_dir() and path.name[0] != "_" and path.name != "hydra"
+)
 OPEN_KEYS = (
     "constraints.",
     "scenario.metadrive.",
@@ -49,9 +52,23 @@ def variant(overrides: str) -> str:
     return name or "default"
 
 
+def add_plus(overrides: Sequence[str]) -> list[str]:
+    """`scenario=x` means `+scenario=x`: these groups have no default that Hydra could replace."""
+    return [f"+{text}" if text.startswith(("scenario=", "experiment=")) else text for text in overrides]
+
+
+def jobs(overrides: Sequence[str]) -> list[list[str]]:
+    """The command lines of a multirun: every combination of the values that are swept over."""
+    parsed = [_parse(text) for text in overrides]
+    discrete = [override for override in parsed if not override.is_sweep_override() or override.is_discrete_sweep()]
+    return BasicSweeper.split_arguments(discrete, None)[0]
+
+
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Config, Path]:
     """The validated config that these overrides give, and the directory its run will have."""
-    check_overrides(overrides)
+    if config_dir is not None and not Path(config_dir).is_dir():
+        raise UserError(f"--config-dir {config_dir}: no such directory")
+    check_overrides(overrides, config_dir)
     if config_dir is not None:
         overrides = [*overrides, f"hydra.searchpath=[file://{Path(config_dir).resolve()}]"]
     register()
@@ -79,18 +96,19 @@ def to_config(composed: DictConfig) -> Config:
         raise UserError(_one_line(error)) from None
 
 
-def options(group: str) -> list[str]:
+def options(group: str, config_dir: str | None = None) -> list[str]:
     """Names in a config group, e.g. the scenarios."""
-    return sorted(path.stem for path in (FOLDER / group).glob("*.yaml"))
+    folders = [FOLDER, *([Path(config_dir)] if config_dir is not None else [])]
+    return sorted(path.stem for folder in folders for path in (folder / group).glob("*.yaml"))
 
 
-def check_overrides(overrides: Sequence[str]) -> None:
+def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> None:
     """Refuse what Hydra would refuse with many lines, or would let pass with a plus sign."""
     for text in overrides:
         override = _parse(text)
         key = override.key_or_group
         if key in GROUPS and not isinstance(override.value(), dict):
-            _check_choice(text, key, override)
+            _check_choice(text, override, options(key, config_dir))
         elif key not in known_keys() and not key.startswith(OPEN_KEYS):
             hint = difflib.get_close_matches(key, known_keys(), n=1) or _same_last_part(key)
             raise UserError(f"{text}: unknown key {key}; " + (f"did you mean {hint[0]}?" if hint else "see --help"))
@@ -103,16 +121,13 @@ def _parse(text: str) -> Override:
         raise UserError(f"{text}: not of the form key=value (special characters need quotes: 'key=\"...\"')") from None
 
 
-def _check_choice(text: str, group: str, override: Override) -> None:
+def _check_choice(text: str, override: Override, names: list[str]) -> None:
     """`algo=mapo`: the options of a group are files."""
-    names = options(group)
-    values = [str(value) for value in _values(override)]
-    for value in values:
-        if value not in names:
-            hint = difflib.get_close_matches(value, names, n=1)
-            raise UserError(
-                f"{text}: " + (f"did you mean {group}={hint[0]}? " if hint else "") + f"Known are {', '.join(names)}"
-            )
+    for value in _values(override):
+        if str(value) not in names:
+            close = difflib.get_close_matches(str(value), names, n=1)
+            hint = f"did you mean {close[0]}? " if close else ""
+            raise UserError(f"{text}: no such {override.key_or_group}; {hint}known are {', '.join(names)}")
 
 
 def _values(override: Override) -> list[Any]:

@@ -14,7 +14,7 @@ class UserError(ValueError):
 
 
 class RunError(RuntimeError):
-    """A run that cannot go on for a reason that the message explains in full (disk full, hopeless episode): exit code 1."""
+    """A run that cannot go on, for a reason that the message explains (disk full, hopeless episode): exit code 1."""
 
 
 def exit_on_user_error(function: Callable[[], T]) -> T:

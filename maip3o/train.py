@@ -3,32 +3,90 @@
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from pathlib import Path
+from typing import NoReturn
 
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
-from maip3o.compose import FOLDER, compose, register, to_config
-from maip3o.errors import exit_on_user_error
+from maip3o.compose import FOLDER, add_plus, compose, jobs, register, to_config
+from maip3o.config import Config
+from maip3o.errors import UserError, exit_on_user_error
+from maip3o.usage import usage
+
+
+def run(config: Config, directory: Path) -> float:
+    """Train in `directory`, from its checkpoint if it has one; returns the figure that sweepers optimise."""
+    from maip3o.runners.run import run  # torch takes a second to load: a typing mistake is answered sooner
+
+    return run(config, directory)
 
 
 @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name="config")
 def job(composed: DictConfig) -> float:
-    """One run, in the directory that Hydra has made for it. The float is what a sweeper optimises."""
-    from maip3o.runners.run import run
-
+    """One run, in the directory that Hydra has made for it."""
     return exit_on_user_error(lambda: run(to_config(composed), Path(HydraConfig.get().runtime.output_dir)))
 
 
 def main() -> None:
-    arguments = get_args_parser().parse_args()
-    register()
-    if not arguments.multirun:
-        exit_on_user_error(lambda: compose(arguments.overrides, arguments.config_dir))
-    job()
+    """Check everything that can be checked, then start: resume a run, or hand over to Hydra."""
+    arguments = exit_on_user_error(read_command_line)
+    if arguments.help:
+        print(usage())
+        return
+    try:
+        if any(text.startswith("resume=") for text in arguments.overrides):
+            exit_on_user_error(lambda: resume(arguments.overrides, arguments.config_dir, arguments.multirun))
+        else:
+            exit_on_user_error(lambda: check(arguments.overrides, arguments.config_dir, arguments.multirun))
+            register()
+            job()
+    except KeyboardInterrupt:  # the run has said how to go on
+        sys.exit(1)
+
+
+def read_command_line() -> Namespace:
+    """Hydra's own flags and the overrides, in any order; sys.argv is left as Hydra wants to read it."""
+
+    def refuse(message: str) -> NoReturn:
+        raise UserError(f"{message} (see --help)")
+
+    parser = get_args_parser()
+    parser.error = refuse  # type: ignore[method-assign]
+    arguments = parser.parse_intermixed_args()
+    if arguments.config_name or arguments.config_path:
+        raise UserError("--config-name, --config-path: only --config-dir is supported, which adds configs of your own")
+    flags = [text for text in sys.argv[1:] if text not in arguments.overrides]
+    arguments.overrides = add_plus(arguments.overrides)
+    sys.argv[1:] = flags + arguments.overrides
+    return arguments
+
+
+def check(overrides: list[str], config_dir: str | None, multirun: bool) -> None:
+    """Refuse what cannot run, before Hydra makes a directory for it."""
+    for command_line in jobs(overrides) if multirun else [overrides]:
+        config, directory = compose(command_line, config_dir)
+        if (directory / "checkpoints" / "last.pt").exists():
+            from maip3o.runners.resume import find_start
+
+            find_start(config, directory)
+
+
+def resume(overrides: list[str], config_dir: str | None, multirun: bool) -> None:
+    """Go on in the run's own directory. Hydra would make a new one, so it only reads the overrides here."""
+    from maip3o.runners.resume import continued_config
+
+    directory = Path(next(text for text in overrides if text.startswith("resume=")).partition("=")[2])
+    others = [text for text in overrides if not text.startswith("resume=")]
+    if multirun:
+        raise UserError("resume= with -m: a sweep goes on when it is started again with the same command")
+    config = continued_config(directory, others, config_dir)
+    run(config, directory)
+    OmegaConf.save(OmegaConf.structured(config), directory / ".hydra" / "config.yaml")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,4 +1,4 @@
-"""Everything that can be wrong with a config and can be known before the run starts. Each check names key, value and cure."""
+"""What can be wrong with a config and known before the run starts. Each message names key, value and cure."""
 
 from __future__ import annotations
 

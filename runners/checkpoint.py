@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 from contextlib import suppress
@@ -43,22 +44,33 @@ def save(path: Path | str, checkpoint: Checkpoint, keep_as: Path | None = None) 
     temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "wb") as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
+        _write(temporary, content)
         if keep_as is not None:
             _second_name(temporary, keep_as)
         if path.exists():
             _second_name(path, path.with_name("previous.pt"))
         os.replace(temporary, path)
         _sync_directory(path.parent)
-    except (OSError, RuntimeError) as error:  # torch reports a failed write as RuntimeError
+    except OSError as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         held = f"{path} still holds the one before" if path.exists() else "there is none before it"
-        reason = " ".join(str(error.__context__ or error).split())
-        raise RunError(f"cannot write the checkpoint {path}: {reason}; {held}") from error
+        raise RunError(f"cannot write the checkpoint {path}: {error.strerror or error}; {held}") from error
+
+
+def save_dump(path: Path, content: Any) -> None:
+    """Write anything for a later look; a full disk must not hide the error that is being reported."""
+    with suppress(OSError):
+        _write(path, content)
+
+
+def _write(path: Path, content: Any) -> None:
+    buffer = io.BytesIO()  # torch hides a full disk behind errors of its own
+    torch.save(content, buffer)
+    with open(path, "wb") as file:
+        file.write(buffer.getbuffer())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _second_name(source: Path, name: Path) -> None:

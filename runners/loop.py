@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +11,26 @@ import torch
 from maip3o.algo.learner import Learner, NonFiniteError
 from maip3o.config import Config
 from maip3o.data.episode import Episode
-from maip3o.errors import RunError, UserError
+from maip3o.errors import RunError
 from maip3o.report.log import RunLog
 from maip3o.report.statistics import summarise
 from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
+from maip3o.runners.evaluation import evaluate_policy
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.seeds import evaluation_seeds, training_seeds
 from maip3o.runners.worker import Job, space_sizes
 
-log = logging.getLogger(__name__)
+NOTHING: dict[str, Any] = {
+    "iteration": 0,
+    "episodes": 0,
+    "env_steps": 0,  # steps of the world
+    "agent_steps": 0,  # actions of living cars
+    "seconds": 0.0,  # of sampling, updating and evaluating, over all interruptions
+    "result": float("nan"),  # the figure for sweepers
+    "metrics_bytes": 0,  # length of metrics.jsonl: a resumed run drops what follows
+}
+"""The counters of a run that has not begun."""
 
 
 def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
@@ -33,33 +39,28 @@ def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
     The state on disk is that of the last whole iteration, so an end at any moment costs at most one iteration.
     """
     torch.set_num_threads(int(config.torch_threads))
+    torch.use_deterministic_algorithms(True, warn_only=True)
     last = directory / "checkpoints" / "last.pt"
-    with make_pool(config.runner, int(config.num_workers)) as pool:
-        learner, counters = _begin(config, pool, start)
-        with (
-            RunLog(directory, config, counters["metrics_bytes"], counters["episodes"]) as run_log,
-            _ending(run_log, counters, directory),
-        ):
-            if start is None:
-                checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters))
-            while counters["episodes"] < config.total_episodes:
-                counters = _iterate(config, pool, learner, counters, run_log)
-                keep = directory / "checkpoints" / f"episode_{counters['episodes']}.pt"
-                due = _due(counters["episodes"], config.checkpoint_every_episodes, config)
-                checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters), keep if due else None)
+    counters = dict(start.counters) if start is not None else NOTHING
+    with RunLog(directory, config, counters) as run_log, make_pool(config.runner, int(config.num_workers)) as pool:
+        learner = _learner(config, pool, start)
+        if start is None:
+            checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters))
+        while counters["episodes"] < config.total_episodes:
+            counters = _iterate(config, pool, learner, counters, run_log)
+            keep = last.with_name(f"episode_{counters['episodes']}.pt")
+            due = _due(counters["episodes"], config.checkpoint_every_episodes, config)
+            checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters), keep if due else None)
+            run_log.saved(counters)
     return float(counters["result"])
 
 
-def _begin(config: Config, pool: Pool, start: Checkpoint | None) -> tuple[Learner, dict[str, Any]]:
+def _learner(config: Config, pool: Pool, start: Checkpoint | None) -> Learner:
     sizes = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
     learner = Learner(config, *sizes, torch.device(config.device))
-    if start is None:
-        counts: dict[str, Any] = dict.fromkeys(
-            ("iteration", "episodes", "env_steps", "agent_steps", "metrics_bytes"), 0
-        )
-        return learner, {**counts, "seconds": 0.0, "result": float("nan")}
-    learner.load_state_dict(start.learner)
-    return learner, dict(start.counters)
+    if start is not None:
+        learner.load_state_dict(start.learner)
+    return learner
 
 
 def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any], run_log: RunLog) -> dict[str, Any]:
@@ -71,9 +72,9 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
     try:
         learnt = learner.update(episodes, before["episodes"] / config.total_episodes)
     except NonFiniteError as error:
-        raise RunError(
-            f"iteration {before['iteration'] + 1}: {error}; the last checkpoint is from before it"
-        ) from error
+        where = run_log.directory / "not_finite.pt"
+        checkpoint.save_dump(where, error.dump)
+        raise RunError(f"{error}; last.pt is from before it, and {where} holds what went in") from error
     updated = time.perf_counter()
 
     counters = {
@@ -110,14 +111,11 @@ def _job(config: Config, learner: Learner) -> Job:
 
 def _evaluate(config: Config, pool: Pool, learner: Learner) -> dict[str, float]:
     """Held-out episodes under both end rules."""
+    seeds = evaluation_seeds(config.evaluation.episodes)
     numbers = {}
-    for protocol, rule in (("first", "first"), ("full", "all")):
-        job = replace(
-            _job(config, learner),
-            scenario=replace(config.scenario, end_rule=rule),
-            deterministic=config.evaluation.deterministic,
-        )
-        summary = summarise(pool.map(job, evaluation_seeds(config.evaluation.episodes)))
+    for protocol in ("first", "full"):
+        weights, deterministic = learner.actor_weights(), config.evaluation.deterministic
+        summary = summarise(evaluate_policy(pool, config, weights, seeds, protocol, deterministic))
         numbers.update({f"evaluation/{protocol}/{name}": value for name, value in summary.items()})
     return numbers
 
@@ -131,16 +129,3 @@ def _speeds(episodes: list[Episode], sample_seconds: float, update_seconds: floa
         "speed/infer_seconds": sum(episode.seconds_infer for episode in episodes),
         "speed/update_seconds": update_seconds,
     }
-
-
-@contextmanager
-def _ending(run_log: RunLog, counters: dict[str, Any], directory: Path) -> Iterator[None]:
-    """Say in status.json how the run ended, and after Ctrl-C how to go on."""
-    try:
-        yield
-    except BaseException:
-        raise
-
-
-__all__ = ["train"]
-_ = (UserError, log)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import logging
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,24 +16,9 @@ import torch
 
 from maip3o.config import Config
 from maip3o.errors import UserError
-from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
 from maip3o.runners.loop import train
-
-log = logging.getLogger(__name__)
-
-MAY_CHANGE = (
-    "total_episodes",
-    "num_workers",
-    "torch_threads",
-    "device",
-    "checkpoint_every_episodes",
-    "resume",
-    "runner",
-    "logger",
-    "evaluation",
-)
-"""What a continued run may set anew: how it is computed and watched. Anything else is another experiment."""
+from maip3o.runners.resume import find_start
 
 
 def run(config: Config, directory: Path) -> float:
@@ -45,41 +29,10 @@ def run(config: Config, directory: Path) -> float:
     with only_one_trainer(directory), _terminate_like_interrupt():
         start = find_start(config, directory)
         if start is not None and start.counters["episodes"] >= config.total_episodes:
-            log.info("%s is finished: %d episodes", directory, start.counters["episodes"])
+            if not config.logger.quiet:
+                print(f"{directory}: finished before, {start.counters['episodes']} episodes")
             return float(start.counters["result"])
         return train(_settle(config, start), directory, start)
-
-
-def find_start(config: Config, directory: Path) -> Checkpoint | None:
-    """The checkpoint from which this config may go on; None in a fresh directory."""
-    path = directory / "checkpoints" / "last.pt"
-    if not path.exists():
-        return None
-    start = checkpoint.load(path)
-    refuse_another_experiment(start.config, config, directory)
-    return start
-
-
-def refuse_another_experiment(old: Config, new: Config, directory: Path) -> None:
-    before, after = _flat(asdict(old)), _flat(asdict(new))
-    for key in sorted(before.keys() | after.keys()):
-        if not key.startswith(MAY_CHANGE) and before.get(key) != after.get(key):
-            raise UserError(
-                f"{key}={after.get(key)}: the run in {directory} has {key}={before.get(key)}; "
-                f"a changed experiment needs a directory of its own"
-            )
-    if old.algo.lr_schedule == "linear" and new.total_episodes != old.total_episodes:
-        raise UserError(
-            f"total_episodes={new.total_episodes}: the run in {directory} has a linear learning rate "
-            f"that ends at total_episodes={old.total_episodes}"
-        )
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {prefix + key: value})
-    return flat
 
 
 def _settle(config: Config, start: Checkpoint | None) -> Config:

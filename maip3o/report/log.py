@@ -1,4 +1,4 @@
-"""Where the numbers of a run go: metrics.jsonl, TensorBoard (and through it Weights & Biases), the progress line, status.json."""
+"""Where the numbers of a run go: metrics.jsonl, TensorBoard (and so Weights & Biases), progress line, status.json."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +21,8 @@ import maip3o
 from maip3o.config import Config
 from maip3o.errors import RunError, UserError
 from maip3o.report.progress import ProgressLine, format_line
+
+log = logging.getLogger(__name__)
 
 COUNTERS = ("iteration", "episodes", "env_steps", "agent_steps", "seconds")
 PACKAGES = (
@@ -39,17 +42,19 @@ PACKAGES = (
 class RunLog:
     """The log of one run; nothing ever reads a number back from it."""
 
-    def __init__(self, directory: Path, config: Config, metrics_bytes: int, episodes: int) -> None:
-        """metrics_bytes: length of metrics.jsonl at the checkpoint from which the run goes on; what follows is dropped."""
+    def __init__(self, directory: Path, config: Config, counters: Mapping[str, Any]) -> None:
+        """counters: of the checkpoint from which the run goes on; what metrics.jsonl holds beyond it is dropped."""
         self.directory, self.config = directory, config
         self.progress = ProgressLine(config.logger.quiet)
         logging.getLogger("maip3o").addHandler(self.progress)
         logging.getLogger("maip3o").setLevel(logging.INFO)
         self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
-        self._metrics.truncate(metrics_bytes)
-        self._events = _tensorboard(directory, config, purge_step=episodes + 1 if metrics_bytes else None)
+        self._metrics.truncate(counters["metrics_bytes"])
+        self._events = _tensorboard(directory, config, counters["episodes"])
         _write_json(directory / "versions.json", versions())
-        self.status("running", episodes)
+        self.saved(counters)
+        verb = "training" if counters["episodes"] == 0 else f"going on at episode {counters['episodes']}"
+        log.info("%s: %s", directory, verb)
 
     @property
     def metrics_bytes(self) -> int:
@@ -57,7 +62,6 @@ class RunLog:
 
     def iteration(self, counters: Mapping[str, Any], numbers: Mapping[str, float], seconds_left: float) -> None:
         self._write("iteration", counters, numbers)
-        self.status("running", counters["episodes"])
         self.progress.show(
             format_line(counters["episodes"], self.config.total_episodes, seconds_left, numbers),
             last=counters["episodes"] >= self.config.total_episodes,
@@ -80,23 +84,38 @@ class RunLog:
                 self._events.add_scalar(name, value, counters["episodes"])
             self._events.flush()
 
-    def status(self, state: str, episodes: int, message: str = "") -> None:
-        """state: running | finished | interrupted | failed"""
-        _write_json(self.directory / "status.json", {"state": state, "episodes": episodes, "message": message})
+    def saved(self, counters: Mapping[str, Any]) -> None:
+        """The checkpoint of this state is on disk."""
+        self.episodes = counters["episodes"]
+        self._status("running", "")
+
+    def _status(self, state: str, message: str) -> None:
+        content = {"state": state, "episodes": self.episodes, "message": message}
+        _write_json(self.directory / "status.json", content)
 
     def __enter__(self) -> RunLog:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.progress.finish()
+        again = f"python -m maip3o.train resume={self.directory}"
+        if error is None:
+            self._status("finished", "")
+            log.info("%s: finished, %d episodes", self.directory, self.episodes)
+        elif isinstance(error, KeyboardInterrupt):
+            log.info("interrupted; the checkpoint holds %d episodes. Go on with: %s", self.episodes, again)
+            self._status("interrupted", f"go on with {again}")
+        else:
+            with suppress(RunError):  # the disk may be full: the first error is the one to report
+                self._status("failed", f"{type(error).__name__}: {error}")
         logging.getLogger("maip3o").removeHandler(self.progress)
         self._metrics.close()
         if self._events is not None:
             self._events.close()
 
 
-def _tensorboard(directory: Path, config: Config, purge_step: int | None) -> Any:
-    """A SummaryWriter; Weights & Biases reads along if a project is named."""
+def _tensorboard(directory: Path, config: Config, episodes: int) -> Any:
+    """A SummaryWriter that hides what an earlier session wrote after `episodes`. W&B reads along if asked to."""
     if config.logger.wandb_project is not None:
         try:
             import wandb
@@ -118,7 +137,7 @@ def _tensorboard(directory: Path, config: Config, purge_step: int | None) -> Any
         return None
     from torch.utils.tensorboard import SummaryWriter
 
-    return SummaryWriter(str(directory), purge_step=purge_step)
+    return SummaryWriter(str(directory), purge_step=episodes + 1 if episodes else None)
 
 
 def versions() -> dict[str, Any]:
