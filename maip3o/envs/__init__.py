@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import Backend
 from maip3o.envs.contract import ArrayEnv
+from maip3o.envs.costs import cost_functions
 from maip3o.envs.rules import SlotEnv
-from maip3o.envs.scenarios import load_scenario, scenario_names
-from maip3o.errors import UserError
+from maip3o.envs.scenarios import check_scenario, load_scenario, scenario_names
 
 __all__ = ["load_scenario", "make_array_env", "scenario_names"]
 
@@ -21,6 +21,8 @@ def make_array_env(scenario: ScenarioConfig, cost_names: Sequence[str]) -> Array
         from maip3o.envs.toy import ToyEnv
 
         return ToyEnv(scenario.num_agents, scenario.horizon, cost_names=tuple(cost_names), **scenario.metadrive)
+    check_scenario(scenario)
+    cost_functions(cost_names)  # an unknown name must not leave an engine behind
     return SlotEnv(_make_backend(scenario), scenario.end_rule, cost_names)
 
 
@@ -33,8 +35,6 @@ def _make_backend(scenario: ScenarioConfig) -> Backend:
             warnings.warn("backend=fast is not available: using stock", stacklevel=3)
         else:
             return FastBackend(scenario)
-    elif scenario.backend != "stock":
-        raise UserError(f"scenario.backend={scenario.backend}: must be fast or stock")
     from maip3o.envs.stock import StockBackend
 
     return StockBackend(scenario)

@@ -1,0 +1,82 @@
+"""Scenario files and what is refused of them, without starting an engine."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from omegaconf import OmegaConf
+
+import maip3o
+from maip3o.config import ScenarioConfig
+from maip3o.envs import load_scenario, make_array_env, scenario_names
+from maip3o.envs.scenarios import FOLDER, check_scenario
+from maip3o.errors import UserError
+
+NAMES = {
+    "bottleneck",
+    "intersection",
+    "intersection_respawn",
+    "parking_lot",
+    "parking_lot_respawn",
+    "pg",
+    "roundabout",
+    "tollgate",
+}
+
+
+def test_all_scenarios_are_there() -> None:
+    assert set(scenario_names()) == NAMES
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_a_scenario_file_gives_every_field_and_is_valid(name: str) -> None:
+    values = OmegaConf.load(FOLDER / f"{name}.yaml")
+    assert set(values) == {field.name for field in fields(ScenarioConfig)}
+    scenario = load_scenario(name)
+    check_scenario(scenario)
+    assert scenario.name == name
+
+
+def test_overrides_replace_fields() -> None:
+    scenario = load_scenario("intersection", num_agents=6, metadrive={"crash_done": False})
+    assert (scenario.num_agents, scenario.metadrive) == (6, {"crash_done": False})
+
+
+@pytest.mark.parametrize(
+    ("name", "overrides", "message"),
+    [
+        ("intersektion", {}, "unknown scenario 'intersektion': known are bottleneck, intersection,"),
+        ("intersection", {"nun_agents": 3}, "unknown override 'nun_agents' .* did you mean 'num_agents'"),
+        ("intersection", {"num_agents": "many"}, "num_agents|'many'"),
+        ("intersection", {"num_agents": 0}, "num_agents=0: must be at least 1"),
+        ("intersection", {"num_agents": 49}, "num_agents=49: the map intersection holds at most 48"),
+        ("parking_lot", {"num_agents": 12}, "num_agents=12: the map parking_lot holds at most 11"),
+        ("intersection", {"horizon": 0}, "horizon=0: must be at least 1"),
+        ("intersection", {"end_rule": "never"}, "end_rule=never: must be one of half, first, all"),
+        ("intersection", {"backend": "slow"}, "backend=slow: must be one of fast, stock"),
+        ("intersection", {"map": "moon"}, "map=moon: must be one of"),
+        ("intersection", {"metadrive": {"speed_rewrd": 1.0}}, "metadrive.speed_rewrd: did you mean 'speed_reward'"),
+        (
+            "intersection",
+            {"metadrive": {"vehicle_config": {"lidar": {"num_laser": 3}}}},
+            "metadrive.vehicle_config.lidar.num_laser: did you mean 'num_lasers'",
+        ),
+        ("intersection", {"metadrive": {"horizon": 5}}, "set scenario.horizon instead"),
+        ("intersection", {"metadrive": {"force_seed_spawn_manager": False}}, "this project sets it"),
+        ("intersection", {"metadrive": {"use_render": True}}, "needs its assets"),
+        ("intersection", {"metadrive": {"map_config": {"exit_length": 12}}}, "MetaDrive refuses"),
+        ("intersection", {"costs": ["speeding"]}, "unknown constraint 'speeding'"),
+    ],
+)
+def test_bad_input_is_one_clear_line(name: str, overrides: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message) as error:
+        maip3o.make_env(name, **{"backend": "stock", **overrides})
+    assert "\n" not in str(error.value)
+
+
+def test_after_bad_input_a_good_environment_can_still_be_made() -> None:
+    with pytest.raises(UserError):
+        maip3o.make_env("intersection", backend="stock", num_agents=49)
+    make_array_env(load_scenario("intersection", backend="stock"), ["termination"]).close()
