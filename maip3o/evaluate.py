@@ -89,7 +89,7 @@ def run(arguments: list[str]) -> Path:
     counts: list[int | None] = [*request.num_agents] if request.num_agents else [None]
     configs = [evaluated_config(policy, request, count) for count in counts]
     folder, videos = output_folders(request, policy)
-    console = Console()
+    console = Console() if sys.stdout.isatty() else Console(width=110)  # in a log or a pipe
     with make_pool(RunnerConfig(), request.num_workers) as pool:
         evaluations: list[Evaluation] = []
         for config in configs:

@@ -19,6 +19,7 @@ from maip3o.report.card import make_card
 from maip3o.report.clips import outcome_seeds, reel_frames, worst_seeds
 from maip3o.report.filming import make_footage
 from maip3o.report.footage import Footage
+from maip3o.report.replay import replay_page
 from maip3o.report.statistics import EpisodeTable, tabulate
 from maip3o.report.video import HEIGHT, WIDTH, clip_frames, versus_frames
 from maip3o.report.video_encode import write_gif, write_mp4
@@ -96,8 +97,8 @@ def film(
     pool: Pool, policy: Policy, rival: Policy | None, evaluation: Evaluation, folder: Path, *, gif: bool, replay: bool
 ) -> list[dict[str, Any]]:
     """Videos of an evaluation; returns what each file shows."""
-    table = evaluation.tables[list(evaluation.tables)[-1]]
-    camera = Cameraman(pool, evaluation)
+    protocol, table = list(evaluation.tables.items())[-1]
+    camera = Cameraman(pool, evaluation, protocol)
     wanted = outcome_seeds(table)
     reel = worst_seeds(table)
     clips: list[dict[str, Any]] = []
@@ -118,7 +119,12 @@ def film(
             write_mp4(path, versus_frames(camera.footage(policy, 0), camera.footage(rival, 0)))
             clips.append(_clip(path, f"{policy.name}, {rival.name}", "side by side", [0]))
             progress.advance(bar)
-    for clip in list(clips) if gif else []:
+    if replay:
+        path = folder / "replay.html"
+        shown = [(outcome.replace("_", " "), camera.footage(policy, seed)) for outcome, seed in wanted.items()]
+        path.write_text(replay_page(shown, f"{policy.name}: replays"), encoding="utf-8")
+        clips.append(_clip(path, policy.name, "interactive replay", list(wanted.values())))
+    for clip in [clip for clip in clips if gif and clip["file"].suffix == ".mp4"]:
         path = clip["file"].with_suffix(".gif")
         write_gif(clip["file"], path)
         clips.append({**clip, "file": path})
@@ -132,16 +138,16 @@ def _clip(path: Path, policy: str, what: str, seeds: list[int]) -> dict[str, Any
 class Cameraman:
     """Drives chosen episodes again with every car's way written down; each once, however often it is shown."""
 
-    def __init__(self, pool: Pool, evaluation: Evaluation) -> None:
-        self.pool, self.evaluation = pool, evaluation
+    def __init__(self, pool: Pool, evaluation: Evaluation, protocol: str) -> None:
+        self.pool, self.evaluation, self.protocol = pool, evaluation, protocol
         self._rolls: dict[tuple[str, int], Footage] = {}
 
     def footage(self, policy: Policy, seed: int) -> Footage:
         key = (str(policy.path), seed)
         if key not in self._rolls:
-            scenario, protocol = self.evaluation.config.scenario, list(self.evaluation.tables)[-1]
+            scenario = self.evaluation.config.scenario
             config = replace(policy.config, scenario=scenario)
-            job = evaluation_job(config, policy.weights, protocol, self.evaluation.deterministic)
+            job = evaluation_job(config, policy.weights, self.protocol, self.evaluation.deterministic)
             recording = self.pool.ask(record_episode, (job, seed))
             self._rolls[key] = make_footage(policy, scenario, recording)
         return self._rolls[key]

@@ -10,7 +10,7 @@ from maip3o.envs.contract import ELIMINATED, BoolArray, Cause, FloatArray
 from maip3o.report import palette
 from maip3o.report.footage import CAUSE_TEXT, STEP_SECONDS, Footage, Route
 from maip3o.report.video_cars import draw_car, draw_ending, draw_label, draw_risk, ending_colour
-from maip3o.report.video_scene import Camera, draw_disc, draw_lidar, draw_map, draw_ring, draw_route
+from maip3o.report.video_scene import Camera, draw_disc, draw_lidar, draw_map, draw_ring, draw_route, road_surface
 from maip3o.report.video_strip import SUMMARY_HEIGHT, SUMMARY_WIDTH, Strip
 from maip3o.report.video_text import Image, draw_text, text_width
 
@@ -38,6 +38,7 @@ class Scene:
         strip_size = (width, SUMMARY_HEIGHT) if horizontal else (SUMMARY_WIDTH, height)
         self.strip = Strip(footage, *strip_size, horizontal=horizontal)
         self._map = draw_map(footage.tracks.road, self.camera, map_width, map_height)
+        self._surface = road_surface(footage.tracks.road, self.camera, map_width, map_height)
         self._canvas = np.zeros((height, width, 3), dtype=np.uint8)
         self._routes: tuple[tuple[int, ...], Image] | None = None
 
@@ -109,7 +110,9 @@ class Scene:
         if driving[slot]:
             colour = palette.agent_colour(slot)
             rays = footage.lidar[step, slot]
-            draw_lidar(world, self.camera, position[slot], heading[slot], rays, footage.lidar_range, colour)
+            draw_lidar(
+                world, self.camera, self._surface, position[slot], heading[slot], rays, footage.lidar_range, colour
+            )
 
     def _draw_trails(self, world: Image, step: int, position: FloatArray, driving: BoolArray) -> None:
         tracks = self.footage.tracks

@@ -95,9 +95,19 @@ def _centre(pixel: FloatArray) -> tuple[int, int]:
 
 
 def draw_lidar(
-    image: Image, camera: Camera, position: FloatArray, heading: float, rays: FloatArray, reach: float, colour: Colour
+    image: Image,
+    camera: Camera,
+    surface: Image,
+    position: FloatArray,
+    heading: float,
+    rays: FloatArray,
+    reach: float,
+    colour: Colour,
 ) -> None:
-    """What a car's lidar sees: the free area tinted, a dot where a ray ends on something. rays: [L] in [0, 1]."""
+    """What a car's lidar sees: the free road tinted, a dot where a ray ends on something.
+
+    surface: [height, width] 255 where there is road; rays: [L] shares of `reach`.
+    """
     angle = heading + np.arange(len(rays)) * (2 * np.pi / len(rays))
     ends = position + (rays * reach)[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=-1)
     pixels = camera.pixels(ends)
@@ -105,10 +115,20 @@ def draw_lidar(
     high = np.minimum(np.ceil(pixels.max(axis=0)).astype(int) + 3, [image.shape[1], image.shape[0]])
     if np.any(low >= high):
         return
-    region = image[low[1] : high[1], low[0] : high[0]]
-    tinted = region.copy()
+    window = np.s_[low[1] : high[1], low[0] : high[0]]
+    mask = np.zeros((high[1] - low[1], high[0] - low[0]), dtype=np.uint8)
     outline = np.rint((pixels - low - 0.5) * (1 << SHIFT)).astype(np.int32)
-    cv2.fillPoly(tinted, [outline], colour, cv2.LINE_AA, SHIFT)
-    cv2.addWeighted(tinted, 0.13, region, 0.87, 0.0, dst=region)
+    cv2.fillPoly(mask, [outline], 255, cv2.LINE_AA, SHIFT)
+    region = image[window]
+    lit = cv2.addWeighted(region, 0.84, np.full_like(region, colour), 0.16, 0.0)
+    cv2.copyTo(lit, cv2.bitwise_and(mask, surface[window]), region)
     for pixel in pixels[rays < 0.999]:
         draw_disc(image, pixel, 2.2, palette.mix(colour, (255, 255, 255), 0.5))
+
+
+def road_surface(road: RoadMap, camera: Camera, width: int, height: int) -> Image:
+    """[height, width] 255 where cars may drive."""
+    surface = np.zeros((height, width), dtype=np.uint8)
+    for lane in road.lanes:
+        cv2.fillPoly(surface, [camera.fixed(lane)], 255, cv2.LINE_8, SHIFT)
+    return surface

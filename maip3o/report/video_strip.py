@@ -13,8 +13,8 @@ from maip3o.report.video_cars import ending_colour
 from maip3o.report.video_scene import draw_disc
 from maip3o.report.video_text import Image, draw_text, fit_text, text_width
 
-SUMMARY_WIDTH, SUMMARY_HEIGHT = 340, 222  # pixels: the summary fits into this wherever it stands
-ROW_HEIGHT, MIN_COLUMN = 36, 300
+SUMMARY_WIDTH, SUMMARY_HEIGHT = 340, 216  # pixels: the summary fits into this wherever it stands
+ROW_HEIGHT, MIN_COLUMN = 44, 300  # at most, at least
 
 
 class Strip:
@@ -48,7 +48,8 @@ class Strip:
     def _draw_summary(self, image: Image, step: int) -> None:
         footage, width = self.footage, min(self.width, SUMMARY_WIDTH)
         left, right = 20, width - 20
-        draw_text(image, fit_text(footage.policy, 20, right - left, True), left, 16, 20, palette.TEXT, bold=True)
+        size = next((s for s in range(20, 12, -1) if text_width(footage.policy, s, True) <= right - left), 13)
+        draw_text(image, fit_text(footage.policy, size, right - left, True), left, 16, size, palette.TEXT, bold=True)
         subtitle = f"{footage.scenario.replace('_', ' ')}  ·  seed {footage.seed}"
         draw_text(image, fit_text(subtitle, 13, right - left - 60), left, 44, 13, palette.TEXT_DIM)
         draw_text(image, f"{step * STEP_SECONDS:.1f} s", right, 41, 16, palette.TEXT, bold=True, anchor="right")
@@ -70,7 +71,6 @@ class Strip:
         scale = max(1.0, limit)
         _bar(image, left, right, 168, 10, cost / scale, palette.BAD if over else palette.GOOD)
         _tick(image, left + (right - left) * limit / scale, 163, 183)
-        draw_text(image, "limit", left + (right - left) * limit / scale, 185, 11, palette.TEXT_DIM, anchor="centre")
 
     def _counts(self, step: int) -> list[tuple[str, str, Colour]]:
         ended = self.footage.cause[:step]
@@ -88,10 +88,10 @@ class Strip:
         slots = self.footage.slots
         left = SUMMARY_WIDTH if self.horizontal else 0
         top = 14 if self.horizontal else SUMMARY_HEIGHT
-        rows = max(1, (self.height - top - 24) // ROW_HEIGHT)
+        rows = max(1, (self.height - top - 24) // 34)
         columns = max(1, min((self.width - left) // MIN_COLUMN, -(-slots // rows)))
         rows = -(-slots // columns)
-        pitch = min(ROW_HEIGHT, (self.height - top - 24) / rows)
+        pitch = min(ROW_HEIGHT, (self.height - top - 30) / rows)
         width = (self.width - left) // columns
         for column in range(columns):
             x = left + column * width
