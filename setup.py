@@ -22,7 +22,7 @@ setup(
     packages=find_packages(include=["maip3o", "maip3o.*"]),
     package_data={
         "maip3o": ["policies/*.pt", "report/*.html", "report/*.js", "report/*.css", "py.typed"],
-        "maip3o.conf": ["*.yaml", "*/*.yaml"],
+        "maip3o.conf": ["*.yaml", "*/*.yaml", "*/*/*.yaml"],
         "maip3o.runners": ["*.sh"],
     },
     install_requires=[
