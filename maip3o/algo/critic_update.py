@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maip3o.algo.finite import require_finite, require_finite_gradients
+from maip3o.algo.finite import clip_gradients, require_finite
 from maip3o.algo.losses import huber
 from maip3o.config import AlgoConfig
 from maip3o.data.chunks import shuffled_minibatches
@@ -47,8 +47,7 @@ def update_critics(
                 loss.backward()
                 losses[name] += float(loss.detach())
             for name, critic in critics.items():
-                require_finite_gradients(f"critic {name}", critic)
-                norm_sum += float(torch.nn.utils.clip_grad_norm_(critic.parameters(), algo.max_grad_norm))
+                norm_sum += clip_gradients(f"critic {name}", critic, algo.max_grad_norm)
             optimiser.step()
             steps += 1
     metrics = {f"loss/{name if name == 'value' else 'cost_' + name}": total / steps for name, total in losses.items()}

@@ -33,5 +33,11 @@ def require_finite(named: Iterable[tuple[str, Tensor]]) -> None:
             raise NonFiniteError(name)
 
 
-def require_finite_gradients(prefix: str, module: nn.Module) -> None:
-    require_finite((f"gradient of {prefix}.{n}", p.grad) for n, p in module.named_parameters() if p.grad is not None)
+def clip_gradients(prefix: str, module: nn.Module, max_norm: float) -> float:
+    """Scale the gradients down to max_norm at most; returns their norm before."""
+    try:
+        return float(nn.utils.clip_grad_norm_(module.parameters(), max_norm, error_if_nonfinite=True))
+    except RuntimeError:
+        named = module.named_parameters()
+        require_finite((f"gradient of {prefix}.{name}", p.grad) for name, p in named if p.grad is not None)
+        raise NonFiniteError(f"gradient norm of {prefix}") from None

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maip3o.algo.finite import require_finite, require_finite_gradients
+from maip3o.algo.finite import clip_gradients, require_finite
 from maip3o.algo.losses import constraint_loss, cost_surrogate, reward_loss
 from maip3o.algo.penalties import get_penalty, penalty_slope
 from maip3o.config import AlgoConfig
@@ -90,12 +90,10 @@ def update_policy(
                 (("policy ratio", terms.ratio), ("L_R", terms.reward), ("L_C", terms.constraint), ("L", terms.loss))
             )
             terms.loss.backward()
-            require_finite_gradients("actor", actor)
-            norm = torch.nn.utils.clip_grad_norm_(actor.parameters(), algo.max_grad_norm)
+            sums["policy/grad_norm"] += clip_gradients("actor", actor, algo.max_grad_norm)
             optimiser.step()
             steps += 1
             sums["loss/policy"] += float(terms.reward.detach())
-            sums["policy/grad_norm"] += float(norm)
             sums["policy/clip_fraction"] += float(((terms.ratio - 1.0).abs() > algo.clip).float().mean())
         else:
             finished += 1

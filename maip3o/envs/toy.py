@@ -13,6 +13,9 @@ import numpy as np
 
 from maip3o.envs.contract import ELIMINATED, BoolArray, CarStates, Cause, FloatArray, IntArray, RoadMap, StepResult
 
+IS_ELIMINATED = np.isin(np.arange(len(Cause)), ELIMINATED)
+IS_CUT = np.isin(np.arange(len(Cause)), (Cause.TIME_OUT, Cause.CUT))
+
 
 class ToyEnv:
     """Implements envs.contract.ArrayEnv. Observation: [1, age / horizon, a cue shown at age 0 only]."""
@@ -58,7 +61,7 @@ class ToyEnv:
         cause[acted & (self._driven >= self.distance)] = Cause.ARRIVED
         cause[acted & (self._luck[self._time] < self.hazard * self._speed**2)] = Cause.CRASH_VEHICLE
         self._time += 1
-        self._eliminated += int(np.isin(cause, ELIMINATED).sum())
+        self._eliminated += int(IS_ELIMINATED[cause].sum())
         if self._time == self.horizon:
             cause[acted & (cause == Cause.NONE)] = Cause.TIME_OUT
         limit = {"half": self.num_slots / 2, "first": 0, "all": float("inf")}[self.end_rule]
@@ -78,13 +81,13 @@ class ToyEnv:
         return np.stack([np.ones(self.num_slots), age / self.horizon, cue], -1).astype(np.float32)
 
     def _result(self, reward: FloatArray, fresh: BoolArray, cause: IntArray, over: bool) -> StepResult:
-        truncated = np.isin(cause, (Cause.TIME_OUT, Cause.CUT))
+        truncated = IS_CUT[cause]
         ended = cause != Cause.NONE
         final = np.where(ended[:, None], self._observe(), 0.0).astype(np.float32)
         completion = np.clip(self._driven / self.distance, 0.0, 1.0)
         self._born[fresh] = self._time
         self._driven[fresh] = 0.0
-        costs = {"termination": np.isin(cause, ELIMINATED), "speed": reward}
+        costs = {"termination": IS_ELIMINATED[cause], "speed": reward}
         cost = np.array([costs[name] for name in self.cost_names], np.float32).reshape(-1, self.num_slots)
         return StepResult(
             observation=np.where(self._alive[:, None], self._observe(), 0.0).astype(np.float32),
