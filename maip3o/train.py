@@ -12,9 +12,10 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from maip3o.compose import FOLDER, add_plus, compose, jobs, register, to_config
+from maip3o.compose import FOLDER, add_plus, compose, register, to_config
 from maip3o.config import Config
 from maip3o.errors import UserError, exit_on_user_error
+from maip3o.runners.sweep import command_lines, report_ends
 from maip3o.usage import usage
 
 
@@ -43,9 +44,19 @@ def main() -> None:
         else:
             exit_on_user_error(lambda: check(arguments.overrides, arguments.config_dir, arguments.multirun))
             register()
-            job()
+            launch()
     except KeyboardInterrupt:  # the run has said how to go on
         sys.exit(1)
+
+
+def launch() -> None:
+    """Hand over to Hydra; after a sweep, say what happened to each of its jobs."""
+    try:
+        job()
+    finally:
+        code = report_ends()
+    if code:
+        sys.exit(code)
 
 
 def read_command_line() -> Namespace:
@@ -67,7 +78,7 @@ def read_command_line() -> Namespace:
 
 def check(overrides: list[str], config_dir: str | None, multirun: bool) -> None:
     """Refuse what cannot run, before Hydra makes a directory for it."""
-    for command_line in jobs(overrides) if multirun else [overrides]:
+    for command_line in command_lines(overrides, config_dir, multirun):
         config, directory = compose(command_line, config_dir)
         if (directory / "checkpoints" / "last.pt").exists():
             from maip3o.runners.resume import find_start

@@ -14,7 +14,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from maip3o.compose import to_config
+from maip3o.compose import FOLDER, to_config
+from maip3o.compose import jobs as jobs_of
 from maip3o.errors import UserError
 
 WORKERS_OF_A_JOB = 4  # `jobs: auto` gives every job this many cores if there are enough
@@ -39,6 +40,29 @@ class Job:
 
 DONE: list[Job] = []
 """Every job that this process has seen the end of, for the table at the end."""
+
+
+def command_lines(overrides: Sequence[str], config_dir: str | None, multirun: bool) -> list[list[str]]:
+    """The command line of every job: one, or with -m all combinations, those of an experiment included."""
+    swept = [text for override in overrides for text in _experiment_sweep(override, config_dir)]
+    if not multirun:
+        if swept:
+            raise UserError(f"{' '.join(overrides)}: an experiment is a sweep, add -m")
+        return [list(overrides)]
+    return jobs_of([*swept, *overrides])
+
+
+def _experiment_sweep(override: str, config_dir: str | None) -> list[str]:
+    """What `+experiment=name` sweeps over, as overrides."""
+    key, _, name = override.partition("=")
+    if key.lstrip("+") != "experiment":
+        return []
+    for folder in (FOLDER, *([Path(config_dir)] if config_dir else [])):
+        path = folder / "experiment" / f"{name}.yaml"
+        if path.is_file():
+            params = OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.params") or {}
+            return [f"{key}={value}" for key, value in params.items()]
+    return []
 
 
 def prepare(number: int, overrides: Sequence[str], config: DictConfig, sweep_directory: Path, name: str) -> Job:
