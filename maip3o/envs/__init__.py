@@ -9,10 +9,11 @@ from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import Backend
 from maip3o.envs.contract import ArrayEnv
 from maip3o.envs.costs import cost_functions
+from maip3o.envs.observation import ObservationPart, observation_layout
 from maip3o.envs.rules import SlotEnv
 from maip3o.envs.scenarios import check_scenario, load_scenario, scenario_names
 
-__all__ = ["load_scenario", "make_array_env", "scenario_names"]
+__all__ = ["ObservationPart", "load_scenario", "make_array_env", "observation_layout", "scenario_names"]
 
 
 def make_array_env(scenario: ScenarioConfig, cost_names: Sequence[str]) -> ArrayEnv:

@@ -53,6 +53,8 @@ def _check_overrides(overrides: dict[str, Any], known: Config, path: str = "scen
             close = difflib.get_close_matches(str(key), list(known.keys()), n=1)
             hint = f"did you mean {close[0]!r}?" if close else "MetaDrive has no such key"
             raise UserError(f"unknown key {path}.{key}: {hint}")
+        if key in ("gaussian_noise", "dropout_prob") and value:
+            raise UserError(f"{path}.{key}={value}: MetaDrive draws it from an unseeded generator, so it must stay 0")
         if isinstance(value, dict) and isinstance(known[key], Config) and key not in FREE_KEYS:
             _check_overrides(value, known[key], f"{path}.{key}")
 
