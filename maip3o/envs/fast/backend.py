@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from metadrive.utils.math import get_laser_end
 
 from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import RawStep, empty_raw_step
@@ -12,7 +13,7 @@ from maip3o.envs.contract import CarStates, FloatArray, IntArray, RoadMap
 from maip3o.envs.fast.cars import CAR
 from maip3o.envs.fast.contacts import possible_contacts
 from maip3o.envs.fast.geometry import lanes_below, take_geometry
-from maip3o.envs.fast.lidar import beam_ends, beams_that_can_hit
+from maip3o.envs.fast.lidar import observe_beams
 from maip3o.envs.fast.localisation import lanes_under, localise
 from maip3o.envs.fast.navigation import CHECKPOINT_INFO, follow_route, observe_checkpoints
 from maip3o.envs.fast.poses import update_poses
@@ -56,7 +57,7 @@ class FastBackend:
         self._static_world = engine.physics_world.static_world
         self._map = take_geometry(engine.current_map, self._static_world)
         self._spawner = (ParkingSpawner if scenario.map == "parking_lot" else Spawner)(engine.spawn_manager)
-        self._world = World(engine, parameters)
+        self._world = World(engine, parameters, self.num_slots)
         self._routes: dict[tuple[Any, str], list[str]] = {}
         self._allocate()
 
@@ -70,8 +71,7 @@ class FastBackend:
         self._hits = np.zeros((slots, len(self._map.lanes)), dtype=np.bool_)
         self._doubtful = np.zeros(slots, dtype=np.bool_)
         self._near_line, self._near_kerb, self._near_car = np.zeros((3, slots), dtype=np.bool_)
-        self._candidate = np.zeros((slots, beams), dtype=np.bool_)
-        self._rays = np.zeros((slots * beams, 4))
+        self._ask_world = np.zeros((slots, beams), dtype=np.bool_)
         self._observation = np.zeros((slots, self.observation_size))
 
     def reset(self, seed: int) -> RawStep:
@@ -235,14 +235,29 @@ class FastBackend:
 
     def _observe_cars(self, slots: IntArray) -> None:
         """Lidar.perceive"""
-        beams = len(self._beam_angles)
-        self._observation[slots, FIRST_BEAM:] = 1.0
-        beams_that_can_hit(self._cars, slots, beams, self._reach, self._candidate)
-        count = beam_ends(self._cars, slots, self._candidate, self._beam_angles, self._reach, self._rays)
-        cast, xs, ys = self._world.cast, self._cars["x"].tolist(), self._cars["y"].tolist()
-        for number, beam, end_x, end_y in self._rays[:count].tolist():
-            slot = int(number)
-            self._observation[slot, FIRST_BEAM + int(beam)] = cast(slot, xs[slot], ys[slot], end_x, end_y)
+        world, cars, beams, ask_world = self._world, self._cars, self._observation[:, FIRST_BEAM:], self._ask_world
+        cars["jolted"] = False
+        if world.jolted:
+            cars["jolted"][list(world.jolted)] = True
+        test = world.ray_test
+        asked = observe_beams(
+            cars,
+            slots,
+            world.body_addresses,
+            self._beam_angles,
+            self._reach,
+            test.function,
+            test.ray,
+            beams,
+            ask_world,
+        )
+        if not asked:
+            return
+        for slot in slots.tolist():
+            x, y, heading = (float(cars[name][slot]) for name in ("x", "y", "heading"))
+            for beam in np.flatnonzero(ask_world[slot]).tolist():
+                end = get_laser_end(self._beam_angles, self._reach, beam, heading, x, y)
+                beams[slot, beam] = world.cast(slot, x, y, *end)
 
     def car_states(self) -> CarStates:
         cars, present = self._cars, self._cars["present"].copy()

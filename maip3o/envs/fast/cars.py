@@ -30,6 +30,7 @@ CAR = np.dtype(
         ("true_y", "f8"),
         ("true_heading_x", "f8"),
         ("true_heading_y", "f8"),
+        ("jolted", "?"),  # in contact with anything during this step
         ("slack", "f8"),  # metres by which a tilted box may reach over its upright outline
         # NodeNetworkNavigation
         ("checkpoints", "i4", (MAX_CHECKPOINTS,)),  # node ids

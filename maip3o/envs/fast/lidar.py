@@ -1,43 +1,72 @@
-"""Which lidar beams can hit a car at all."""
+"""Lidar: which beams can hit a car, and how far they get."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+import numpy as np
+
 from maip3o.envs.contract import BoolArray, FloatArray, IntArray
 from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.contacts import HALF_LENGTH, HALF_WIDTH, REACH
 from maip3o.envs.fast.lanes import TWO_PI
+from maip3o.envs.fast.native import call_ray_test
 
 GUARD = 0.05  # metres: Bullet's convex cast stops up to 1 cm early
+HEIGHT = 1.2  # Lidar.DEFAULT_HEIGHT
 
 
 @kernel
-def beams_that_can_hit(cars: Any, slots: IntArray, num_beams: int, reach: float, candidate: BoolArray) -> None:
-    """A superset of the beams that hit a car. Writes candidate [A, beams] at the slots.
+def observe_beams(
+    cars: Any,
+    slots: IntArray,
+    bodies: IntArray,
+    beam_angles: FloatArray,
+    reach: float,
+    function: int,
+    ray: Any,
+    beams: FloatArray,
+    ask_world: BoolArray,
+) -> int:
+    """metadrive.component.sensors.distance_detector.perceive, against the cars that a beam can hit.
 
-    MetaDrive's own mask (Lidar._get_lidar_mask) is wider than a car's outline, so it never hides a hit, save at the end
-    of the reach, which the caller checks.
+    MetaDrive's own mask (Lidar._get_lidar_mask) is wider than a car's outline and never hides a hit. Writes beams
+    [A, beams] at the slots, and sets ask_world [A, beams] where a beam may hit a car that was in contact in this step:
+    such a car can have been knocked out of the box in which Bullet's tree looks for it, so the whole world has to be
+    asked. Returns the number of these.
     """
+    asked = 0
+    num_beams = len(beam_angles)
     for slot in slots:
-        candidate[slot, :] = False
+        beams[slot, :] = 1.0
+        ask_world[slot, :] = False
         for other in range(len(cars)):
-            if other != slot and cars[other].present:
-                _mark(cars[slot], cars[other], num_beams, reach, candidate[slot])
+            if other == slot or not cars[other].present:
+                continue
+            first, last = _beams_towards(cars[slot], cars[other], num_beams, reach)
+            for number in range(first, last + 1):
+                beam = number % num_beams
+                if function == 0 or cars[other].jolted:
+                    asked += 1
+                    ask_world[slot, beam] = True
+                else:
+                    fraction = _cast(cars[slot], beam_angles[beam], reach, function, ray, bodies[other])
+                    beams[slot, beam] = min(beams[slot, beam], fraction)
+    return asked
 
 
 @kernel
-def _mark(car: Any, other: Any, num_beams: int, reach: float, candidate: BoolArray) -> None:
+def _beams_towards(car: Any, other: Any, num_beams: int, reach: float) -> tuple[int, int]:
+    """First and last of the beams, counted on past a full turn, that can hit the other car."""
     dx, dy = other.true_x - car.x, other.true_y - car.y
     guard = GUARD + other.slack
     if dx * dx + dy * dy > (reach + REACH + guard) ** 2:
-        return
+        return 0, -1
     hx, hy = other.true_heading_x, other.true_heading_y
     length, width = HALF_LENGTH + guard, HALF_WIDTH + guard
     if abs(dx * hx + dy * hy) <= length and abs(dy * hx - dx * hy) <= width:
-        candidate[:] = True
-        return
+        return 0, num_beams - 1
     # Angles of the corners, measured from the direction to the box's middle: all within half a turn.
     low, high = 0.0, 0.0
     for along in (-length, length):
@@ -48,25 +77,21 @@ def _mark(car: Any, other: Any, num_beams: int, reach: float, candidate: BoolArr
             low, high = min(low, angle), max(high, angle)
     middle = math.atan2(dy, dx) - car.heading
     spacing = TWO_PI / num_beams
-    first = math.ceil((middle + low) / spacing - 1e-6)
-    last = math.floor((middle + high) / spacing + 1e-6)
-    for k in range(first, last + 1):
-        candidate[k % num_beams] = True
+    return math.ceil((middle + low) / spacing - 1e-6), math.floor((middle + high) / spacing + 1e-6)
 
 
 @kernel
-def beam_ends(
-    cars: Any, slots: IntArray, candidate: BoolArray, beam_angles: FloatArray, reach: float, rays: FloatArray
-) -> int:
-    """metadrive.utils.math.get_laser_end of every candidate beam. Writes rays [n, 4] (slot, beam, x, y); returns n."""
-    count = 0
-    for slot in slots:
-        car = cars[slot]
-        for k in range(len(beam_angles)):
-            if candidate[slot, k]:
-                angle = beam_angles[k] + car.heading
-                rays[count, 0], rays[count, 1] = slot, k
-                rays[count, 2] = reach * math.cos(angle) + car.x
-                rays[count, 3] = reach * math.sin(angle) + car.y
-                count += 1
-    return count
+def _cast(car: Any, beam_angle: float, reach: float, function: int, ray: Any, body: int) -> float:
+    """metadrive.utils.math.get_laser_end, and Bullet's ray test against one body."""
+    angle = beam_angle + car.heading
+    call = ray[0]
+    call.start[0], call.start[1], call.start[2] = car.x, car.y, HEIGHT
+    call.end[0] = reach * math.cos(angle) + car.x
+    call.end[1] = reach * math.sin(angle) + car.y
+    call.end[2] = HEIGHT
+    for axis in range(3):
+        call.ray_start[axis], call.ray_end[axis] = call.start[axis], call.end[axis]
+    call.fraction = np.float32(1.0)
+    call.hit = 0
+    call_ray_test(function, ray.ctypes.data, body)
+    return call.fraction

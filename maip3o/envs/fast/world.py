@@ -17,9 +17,10 @@ from panda3d.bullet import BulletBoxShape, BulletRigidBodyNode, BulletVehicle, B
 from panda3d.core import NodePath, PythonCallbackObject, TransformState, Vec3
 
 from maip3o.envs.contract import FloatArray
+from maip3o.envs.fast.lidar import HEIGHT as LIDAR_HEIGHT
+from maip3o.envs.fast.native import find_ray_test
 
 LENGTH, WIDTH, HEIGHT = Vehicle.DEFAULT_LENGTH, Vehicle.DEFAULT_WIDTH, Vehicle.DEFAULT_HEIGHT
-LIDAR_HEIGHT = 1.2  # Lidar.DEFAULT_HEIGHT
 LIDAR_MASK = CollisionGroup.can_be_lidar_detected()
 SUBSTEP = 0.02  # seconds
 # Five substeps in one call. As a float32 this is what is left of five times float32(0.02): with 0.1 Bullet would carry
@@ -125,7 +126,7 @@ class Body:
 class World:
     """Bullet for one map."""
 
-    def __init__(self, engine: Any, parameters: dict[str, float]) -> None:
+    def __init__(self, engine: Any, parameters: dict[str, float], num_slots: int) -> None:
         """Takes the map's bodies over from MetaDrive's engine, which is left with an empty dynamic world."""
         self._root = engine.worldNP
         self._static_world = engine.physics_world.static_world
@@ -138,8 +139,11 @@ class World:
         self._world: Any = None
         self.bodies: dict[int, Body] = {}
         self.touched: set[int] = set()
+        self.jolted: set[int] = set()  # touched anything: car, kerb or ground
         self._sweep_shape = BulletBoxShape(Vec3(LENGTH / 2, WIDTH / 2, 1))
         self._callback = PythonCallbackObject(self._on_contact)
+        self.ray_test = find_ray_test()
+        self.body_addresses = np.zeros(num_slots, dtype=np.int64)
 
     def clear(self) -> None:
         if self._world is None:
@@ -169,6 +173,7 @@ class World:
         self._world.attach(body.system)
         self._world.attach(body.node)
         self.bodies[slot] = body
+        self.body_addresses[slot] = self.ray_test.body_of(body.node)
 
     def finish_reset(self) -> None:
         for node in self._ground:
@@ -185,15 +190,17 @@ class World:
 
     def step(self) -> set[int]:
         """Five substeps. Slots of the cars that touched another car during them."""
-        self.touched = set()
+        self.touched, self.jolted = set(), set()
         self._world.doPhysics(FIVE_SUBSTEPS, 5, SUBSTEP)
         return self.touched
 
     def _on_contact(self, contact: Any) -> None:
         """metadrive.engine.core.collision_callback, where only cars can be hit."""
         nodes = contact.getNode0(), contact.getNode1()
-        if nodes[0].getName() == nodes[1].getName() == MetaDriveType.VEHICLE:
-            self.touched.update(node.getPythonTag(SLOT_TAG) for node in nodes)
+        slots = [node.getPythonTag(SLOT_TAG) for node in nodes if node.getName() == MetaDriveType.VEHICLE]
+        self.jolted.update(slots)
+        if len(slots) == 2:
+            self.touched.update(slots)
 
     def touches_car(self, slot: int) -> bool:
         """The dynamic half of BaseVehicle._state_check."""
@@ -218,11 +225,11 @@ class World:
         return bool(hit.hasHit())
 
     def cast(self, slot: int, x: float, y: float, end_x: float, end_y: float) -> float:
-        """One lidar beam of metadrive.component.sensors.distance_detector.perceive: fraction of its length."""
+        """One beam of metadrive.component.sensors.distance_detector.perceive."""
         start, end = panda_vector(x, y, LIDAR_HEIGHT), panda_vector(end_x, end_y, LIDAR_HEIGHT)
         hit = self._world.rayTestClosest(start, end, LIDAR_MASK)
         fraction = hit.getHitFraction()
-        if fraction > 0.07 or hit.getNode() != self.bodies[slot].node:
+        if hit.getNode() != self.bodies[slot].node:
             return fraction
         others = [h for h in self._world.rayTestAll(start, end, LIDAR_MASK).getHits() if h.getNode() != hit.getNode()]
         return min((h.getHitFraction() for h in others), default=1.0)
