@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from maip3o.config import ModelConfig
-from maip3o.models.critic import Critic, team_value
+from maip3o.models.critic import Critic, critic_inputs, team_value
 from maip3o.models.normaliser import ObservationNormaliser, ValueNormaliser
 
 
@@ -41,11 +41,11 @@ def test_a_feature_that_never_moved_cannot_explode() -> None:
 def test_new_statistics_change_no_prediction() -> None:
     torch.manual_seed(0)
     critic = Critic(3, ModelConfig())
-    observation, memory = torch.randn(9, 3), torch.randn(9, 64)
-    before = critic(observation, memory)
+    inputs = critic_inputs(torch.randn(9, 3), torch.randn(9, 64))
+    before = critic(inputs)
     for scale in (100.0, 0.01, 3.0):
         critic.update_normaliser(scale * torch.randn(50) + scale)
-        torch.testing.assert_close(critic(observation, memory), before, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(critic(inputs), before, rtol=1e-4, atol=1e-4)
 
 
 def test_statistics_follow_the_returns() -> None:
@@ -69,4 +69,4 @@ def test_team_value_is_the_sum_over_the_living() -> None:
 
 def test_critic_of_a_feed_forward_policy_needs_no_memory() -> None:
     critic = Critic(3, ModelConfig(recurrent=False))
-    assert critic(torch.randn(5, 3), torch.zeros(5, 0)).shape == (5,)
+    assert critic(critic_inputs(torch.randn(5, 3), torch.zeros(5, 0))).shape == (5,)

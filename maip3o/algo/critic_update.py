@@ -19,8 +19,7 @@ from maip3o.models.critic import Critic, team_value
 class CriticData:
     """What the critics learn from, ordered by moment: the agents that act together stand together."""
 
-    observation: Tensor  # [S, O] normalised
-    hidden: Tensor  # [S, H]
+    inputs: Tensor  # [S, O + H]
     target: Tensor  # [S, 1 + K] each agent's own return, of the reward and of each cost
     team_target: Tensor  # [G]
     moment_start: np.ndarray  # [G + 1] first row of each moment
@@ -61,12 +60,12 @@ def critic_losses(
     starts, counts = data.moment_start[chosen], np.diff(data.moment_start)[chosen]
     group = np.repeat(np.arange(len(chosen)), counts)
     rows_np = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
-    device = data.observation.device
+    device = data.inputs.device
     rows = torch.as_tensor(rows_np, device=device)
-    observation, hidden = data.observation[rows], data.hidden[rows]
+    inputs = data.inputs[rows]
     losses = {}
     for k, (name, critic) in enumerate(critics.items()):
-        value = critic(observation, hidden)
+        value = critic(inputs)
         _, std = critic.normaliser.statistics()
         if k == 0 and algo.value_target == "team":
             total = team_value(value, torch.as_tensor(group, device=device), len(chosen))

@@ -25,7 +25,7 @@ from maip3o.data.batch import Batch, make_batch
 from maip3o.data.chunks import cut_into_chunks, pack
 from maip3o.data.episode import Episode
 from maip3o.models.actor import Actor, entropy, gaussian_kl
-from maip3o.models.critic import Critic
+from maip3o.models.critic import Critic, critic_inputs
 from maip3o.models.normaliser import ObservationNormaliser
 
 __all__ = ["Learner", "NonFiniteError"]
@@ -154,15 +154,17 @@ class Learner:
         target = np.concatenate((returns.target[:, None], returns.cost_target), 1)[order]
         starts = np.append(0, np.cumsum(np.bincount(batch.moment)))
         team_target = self._tensor(returns.team_target)
-        return CriticData(observation[rows], batch.hidden[rows], self._tensor(target), team_target, starts)
+        inputs = critic_inputs(observation, batch.hidden)[rows]
+        return CriticData(inputs, self._tensor(target), team_target, starts)
 
     @torch.no_grad()
     def _values(self, observation: Tensor, batch: Batch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """[S, 1 + K] and [F, 1 + K], in units of the returns."""
         final = self.normaliser(batch.final_observation)
         pairs = ((observation, batch.hidden), (final, batch.final_hidden))
-        columns = [torch.stack([c(o, h) for c in self.critics.values()], -1).double().cpu().numpy() for o, h in pairs]
-        return columns[0], columns[1]
+        inputs = [critic_inputs(*pair) for pair in pairs]
+        columns = [torch.stack([critic(x) for critic in self.critics.values()], -1) for x in inputs]
+        return columns[0].double().cpu().numpy(), columns[1].double().cpu().numpy()
 
     def _critic_metrics(self, value: NDArray[np.float64], returns: Returns) -> dict[str, float]:
         pairs = {"critic/explained_variance": (returns.team_value, returns.team_target)}
@@ -186,7 +188,8 @@ class Learner:
 
     @torch.no_grad()
     def _predict(self, critic: Critic, observation: NDArray, hidden: NDArray) -> NDArray[np.float32]:
-        return critic(self.normaliser(self._tensor(observation)), self._tensor(hidden)).cpu().numpy()
+        inputs = critic_inputs(self.normaliser(self._tensor(observation)), self._tensor(hidden))
+        return critic(inputs).cpu().numpy()
 
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain containers only. The shuffling RNG is a function of (seed, iteration): nothing to store."""

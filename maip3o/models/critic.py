@@ -20,11 +20,10 @@ class Critic(nn.Module):
         self.head = linear(model.hidden_sizes[-1], 1, gain=1.0)
         self.normaliser = ValueNormaliser(model.normalise_value)
 
-    def forward(self, observation: Tensor, memory: Tensor) -> Tensor:
-        """observation: [..., O] normalised; memory: [..., H]. Returns the value [...] in units of the return."""
+    def forward(self, inputs: Tensor) -> Tensor:
+        """inputs: [..., O + H], by `critic_inputs`. Returns the value [...] in units of the return."""
         mean, std = self.normaliser.statistics()
-        normalised = self.head(self.body(torch.cat((observation, memory), -1))).squeeze(-1)
-        return mean + std * normalised
+        return mean + std * self.head(self.body(inputs)).squeeze(-1)
 
     @torch.no_grad()
     def update_normaliser(self, returns: Tensor) -> None:
@@ -34,6 +33,11 @@ class Critic(nn.Module):
         mean, std = self.normaliser.statistics()
         self.head.weight.mul_(old_std / std)
         self.head.bias.mul_(old_std).add_(old_mean - mean).div_(std)
+
+
+def critic_inputs(observation: Tensor, memory: Tensor) -> Tensor:
+    """observation [..., O] normalised, memory [..., H] before the step -> [..., O + H], the same for all critics"""
+    return torch.cat((observation, memory), -1)
 
 
 def team_value(value: Tensor, moment: Tensor, moments: int) -> Tensor:

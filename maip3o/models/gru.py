@@ -72,26 +72,26 @@ class _PackedGRU(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         features, weight_ih, weight_hh, gates, recurrent_new, before = ctx.saved_tensors
         size = before.shape[1]
-        reset, update, new = gates[:, :size], gates[:, size : 2 * size], gates[:, 2 * size :]
-        # d after / d (pre-activations), for all steps at once; the loop only carries the memory's gradient back.
-        slope = torch.empty_like(gates)
-        keep = 1.0 - update
-        slope_new = torch.mul(keep, 1.0 - new * new, out=slope[:, 2 * size :])
-        torch.mul((before - new) * update, keep, out=slope[:, size : 2 * size])
-        torch.mul(slope_new * recurrent_new, reset * (1.0 - reset), out=slope[:, :size])
-        d_new = torch.empty_like(before)
+        sigmoid_backward, tanh_backward = torch.ops.aten.sigmoid_backward, torch.ops.aten.tanh_backward
+        d_recurrent = torch.empty_like(gates)  # gradient of W_hh h + b_hh
+        d_new = torch.empty_like(before)  # of the new gate's input, which is not scaled by the reset gate
+        d_memory = gradient.new_zeros(0, size)
         stop = len(features)
-        d_h = gradient.new_zeros(0, size)
         for count in reversed(ctx.batch_sizes):
             rows = slice(stop - count, stop)
+            reset, update, new = gates[rows].split(size, 1)
+            d_reset_input, d_update_input, d_new_recurrent = d_recurrent[rows].split(size, 1)
             d_after = gradient[rows].clone()
-            d_after[: len(d_h)] += d_h
-            block = slope[rows].view(count, 3, size).mul_(d_after.unsqueeze(1)).view(count, 3 * size)
-            d_new[rows] = block[:, 2 * size :]
-            block[:, 2 * size :].mul_(reset[rows])  # now the gradient of the recurrent product
-            d_h = d_after.mul_(update[rows]).addmm_(block, weight_hh)
+            d_after[: len(d_memory)] += d_memory
+            d_kept = d_after * update
+            tanh_backward.grad_input(d_after - d_kept, new, grad_input=d_new[rows])
+            sigmoid_backward.grad_input((before[rows] - new).mul_(d_after), update, grad_input=d_update_input)
+            sigmoid_backward.grad_input(d_new[rows] * recurrent_new[rows], reset, grad_input=d_reset_input)
+            torch.mul(d_new[rows], reset, out=d_new_recurrent)
+            d_memory = d_kept.addmm_(d_recurrent[rows], weight_hh)
             stop -= count
-        d_weight_hh, d_bias_hh = slope.T @ before, slope.sum(0)
-        slope[:, 2 * size :] = d_new
-        d_features = slope @ weight_ih if ctx.needs_input_grad[0] else None
-        return d_features, None, None, slope.T @ features, d_weight_hh, slope.sum(0), d_bias_hh
+        d_weight_hh, d_bias_hh = d_recurrent.T @ before, d_recurrent.sum(0)
+        d_input = d_recurrent
+        d_input[:, 2 * size :] = d_new
+        d_features = d_input @ weight_ih if ctx.needs_input_grad[0] else None
+        return d_features, None, None, d_input.T @ features, d_weight_hh, d_input.sum(0), d_bias_hh
