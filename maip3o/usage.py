@@ -42,7 +42,9 @@ def _group(name: str) -> str:
 
 
 def _first_comment(group: str, option: str) -> str:
-    first = (FOLDER / group / f"{option}.yaml").read_text(encoding="utf-8").split("\n", 1)[0]
+    """What the file says about itself; Hydra wants its own `# @package` on the line before."""
+    lines = (FOLDER / group / f"{option}.yaml").read_text(encoding="utf-8").splitlines()
+    first = next(line for line in lines if not line.startswith("# @"))
     return first.removeprefix("#").strip() if first.startswith("#") else ""
 
 
