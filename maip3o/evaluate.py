@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from maip3o import options
 from maip3o.config import Config, RunnerConfig
@@ -89,7 +90,7 @@ def run(arguments: list[str]) -> Path:
     counts: list[int | None] = [*request.num_agents] if request.num_agents else [None]
     configs = [evaluated_config(policy, request, count) for count in counts]
     folder, videos = output_folders(request, policy)
-    console = Console() if sys.stdout.isatty() else Console(width=110)  # in a log or a pipe
+    console = Console() if sys.stdout.isatty() else Console(width=120)  # in a log or a pipe
     with make_pool(RunnerConfig(), request.num_workers) as pool:
         evaluations: list[Evaluation] = []
         for config in configs:
@@ -99,8 +100,7 @@ def run(arguments: list[str]) -> Path:
         clips = (
             film(pool, policy, rival, evaluations[0], videos, gif=request.gif, replay=request.replay) if videos else []
         )
-    for evaluation in evaluations:
-        console.print(card_table(title(policy, evaluation.config, request), evaluation.cards))
+    console.print(result_table(policy, evaluations, request))
     path = write_evaluation(folder, policy, request.deterministic, evaluations, clips)
     console.print(f"written: {path}")
     for clip in clips:
@@ -151,10 +151,18 @@ def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]
     return folder, videos if wants_video else None
 
 
-def title(policy: Policy, config: Config, request: Request) -> str:
+def result_table(policy: Policy, evaluations: list[Evaluation], request: Request) -> Table:
+    """One setting: a column per protocol. Several numbers of cars: a column each, of the protocol that tells more."""
+    scenario = evaluations[0].config.scenario
     actions = "mean actions" if request.deterministic else "sampled actions"
-    cars = f"{config.scenario.num_agents} cars"
-    return f"{policy.name} on {config.scenario.name}: {cars}, {request.episodes} held-out episodes, {actions}"
+    title = f"{policy.name} on {scenario.name}: {request.episodes} held-out episodes, {actions}"
+    if len(evaluations) == 1:
+        headings = {"first": "until the first failure", "full": "whole episodes"}
+        cards = {headings[protocol]: card for protocol, card in evaluations[0].cards.items()}
+        return card_table(f"{title}, {scenario.num_agents} cars", cards)
+    last = request.protocols[-1]
+    columns = {f"{e.config.scenario.num_agents} cars": e.cards[last] for e in evaluations}
+    return card_table(f"{title}, protocol {last}", columns)
 
 
 if __name__ == "__main__":

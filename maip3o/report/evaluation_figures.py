@@ -38,7 +38,7 @@ def draw_reliability(path: Path, name: str, constraint: str, calibration: Calibr
     axes.set_title(
         f"{name}\ncalibration error {calibration.error:.3f}, {calibration.steps} steps in ten equal bins", fontsize=10
     )
-    axes.legend(loc="upper left", frameon=False)
+    axes.legend(frameon=False)
     _clean(axes)
     figure.savefig(path)
 
@@ -53,7 +53,7 @@ def draw_transfer(path: Path, name: str, counts: Sequence[int], trained: int, ca
         {k: v / count for k, v in card["figures"]["return"].items()} for count, card in zip(counts, cards, strict=True)
     ]
     _line(returns, counts, per_car, 1.0, BLUE, "return per car")
-    shares.set(ylabel="% of cars", ylim=(0, 100))
+    shares.set(ylabel="% of cars", ylim=(-3, 103))
     returns.set(ylabel="return per car")
     for axes in (shares, returns):
         axes.axvline(trained, color=GREY, linestyle=":", linewidth=1.2, label="trained with")
