@@ -89,6 +89,30 @@ def write_run(
     return directory
 
 
+def write_evaluation(directory: Path, success: float = 0.6, episodes: int = 1000) -> None:
+    """evaluation.json as `python -m maip3o.evaluate` leaves it."""
+    config = yaml.safe_load((directory / ".hydra" / "config.yaml").read_text())
+    figures = {"return": 512.0, "worst_return": 3.0, "success": success, "eliminated": 0.9 - success, "time_out": 0.1}
+    figures |= {"crash_vehicle": 0.5 * (0.9 - success), "crash_object": 0.0, "crash_sidewalk": 0.0, "cut": 0.0}
+    figures |= {"off_road": 0.5 * (0.9 - success), "route_completion": 0.8, "speed": 7.0, "length": 240.0}
+    figures |= {"efficiency": 1.2}
+    spread = {name: {"mean": mean, "low": 0.9 * mean, "high": 1.1 * mean} for name, mean in figures.items()}
+    constraint = {"limit": 0.1, "unit": "per_agent", "cost": spread["eliminated"], "cvar": 0.7, "verdict": "violated"}
+    constraint["episodes_within_limit"] = {"mean": 0.2, "low": 0.1, "high": 0.3}
+    card = {"episodes": 200, "figures": spread, "constraints": {"termination": constraint}}
+    card["worst_agent"] = {"slot": 4, "eliminated": spread["eliminated"]}
+    content = {
+        "policy": config["algo"]["name"],
+        "trained": {"episodes": episodes, "env_steps": 1, "seconds": 1.0},
+        "scenario": config["scenario"]["name"],
+        "num_agents": config["scenario"]["num_agents"],
+        "seeds": [0, 199],
+        "protocols": {"first": card, "full": card},
+        "videos": [],
+    }
+    (directory / "evaluation.json").write_text(json.dumps(content))
+
+
 def write_sweep(
     root: Path, scenarios: tuple[str, ...] = ("intersection", "parking_lot"), seeds: int = 3, episodes: int = 1000
 ) -> Path:

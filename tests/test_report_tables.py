@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_runs import write_run, write_sweep
+from synthetic_runs import write_evaluation, write_run, write_sweep
 
 from maip3o.report.groups import Group, group_runs
 from maip3o.report.reading import read_runs
@@ -54,3 +54,14 @@ def test_names_cannot_break_the_tables(tmp_path: Path) -> None:
 def test_one_seed_is_given_without_an_interval(tmp_path: Path) -> None:
     write_run(tmp_path / "run", episodes=100)
     assert "[" not in markdown(groups_of(tmp_path)).splitlines()[2]
+
+
+def test_an_evaluation_after_training_replaces_the_last_one_during_it_if_all_runs_have_it(tmp_path: Path) -> None:
+    directories = [write_run(tmp_path / str(seed), seed=seed, episodes=100) for seed in (0, 1)]
+    write_evaluation(directories[0], episodes=100)
+    assert result_rows(groups_of(tmp_path))[0]["return"] != 512.0
+    write_evaluation(directories[1], episodes=80)  # of an earlier checkpoint: not the run as it ended
+    assert result_rows(groups_of(tmp_path))[0]["return"] != 512.0
+    write_evaluation(directories[1], episodes=100)
+    assert result_rows(groups_of(tmp_path))[0]["return"] == 512.0
+    assert "evaluation.json" in markdown(groups_of(tmp_path))

@@ -63,6 +63,19 @@ class Run:
         values = [float(r[counter]) for r in self.records if is_number(r.get(counter))]
         return max(values, default=math.nan)
 
+    def evaluated_figures(self) -> dict[str, float]:
+        """Means of evaluation.json over episodes driven to their end; {} if it is not about the run as it ended."""
+        content = self.evaluation or {}
+        try:
+            same_world = content["scenario"] == self.settings["scenario.name"]
+            same_cars = content["num_agents"] == self.settings["scenario.num_agents"]
+            at_the_end = content["trained"]["episodes"] == self.total("episodes")
+            figures = content["protocols"]["full"]["figures"]
+            means = {name: float(figure["mean"]) for name, figure in figures.items() if is_number(figure["mean"])}
+        except (KeyError, TypeError, AttributeError):
+            return {}
+        return means if same_world and same_cars and at_the_end else {}
+
     @property
     def constraints(self) -> list[str]:
         names = {key.split("/")[1] for record in self.records for key in record if key.startswith("constraint/")}

@@ -48,15 +48,30 @@ OUTCOMES = {
 }
 
 
+EVALUATED = "evaluated"  # evaluation.json: many held-out episodes after training
+LAST_EVALUATION = "evaluation/full"  # the last evaluation during training: few held-out episodes
+LAST_ITERATION = "rollout"  # training episodes
+
+
 def score_source(groups: Sequence[Group]) -> str:
-    """Where final scores come from: held-out episodes driven to their end if anybody has them, else training."""
-    measured = any(not math.isnan(run.last("evaluation/full/return")) for group in groups for run in group.runs)
-    return "evaluation/full" if measured else "rollout"
+    """Where the final scores of all runs come from: one source for all, the best that they share.
+
+    Held-out episodes driven to their end, after training or during it; where nobody has any, training episodes.
+    """
+    runs = [run for group in groups for run in group.runs]
+    if all(run.evaluated_figures() for run in runs):
+        return EVALUATED
+    measured = any(not math.isnan(run.last("evaluation/full/return")) for run in runs)
+    return LAST_EVALUATION if measured else LAST_ITERATION
 
 
-def final_scores(group: Group, key: str) -> Array:
-    """[number of seeds]: the last measured value of every run. Never the best of training."""
-    return np.array([run.last(key) for run in group.runs], dtype=np.float64)
+def final_scores(group: Group, source: str, quantity: str) -> Array:
+    """[number of seeds]: the score of every run at its end. Never the best of training."""
+    if source == EVALUATED:
+        scores = [run.evaluated_figures().get(quantity, math.nan) for run in group.runs]
+    else:
+        scores = [run.last(f"{source}/{quantity}") for run in group.runs]
+    return np.array(scores, dtype=np.float64)
 
 
 def panels(groups: Sequence[Group], pool: bool = False) -> dict[tuple[str, str], list[Group]]:
@@ -115,7 +130,7 @@ def outcome_rows(groups: Sequence[Group]) -> list[Row]:
     rows = []
     for group in groups:
         for outcome in OUTCOMES:
-            shares = final_scores(group, f"{source}/{outcome}")
+            shares = final_scores(group, source, outcome)
             known = shares[np.isfinite(shares)]
             if len(known):
                 rows.append(
@@ -127,8 +142,10 @@ def outcome_rows(groups: Sequence[Group]) -> list[Row]:
 
 def profile_rows(groups: Sequence[Group], quantity: str, pool: bool = False) -> list[Row]:
     """Share of runs whose final score exceeds a threshold."""
-    key = f"{score_source(groups)}/{quantity}"
-    strata = {where: [final_scores(g, key) for g in members] for where, members in panels(groups, pool).items()}
+    source = score_source(groups)
+    strata = {
+        where: [final_scores(g, source, quantity) for g in members] for where, members in panels(groups, pool).items()
+    }
     rows = []
     for panel in dict.fromkeys(panel for panel, _ in strata):
         scores = np.concatenate([s for (p, _), parts in strata.items() if p == panel for s in parts])
@@ -148,8 +165,8 @@ def profile_rows(groups: Sequence[Group], quantity: str, pool: bool = False) -> 
 
 def improvement_rows(groups: Sequence[Group], quantity: str) -> list[Row]:
     """Probability that a run of X ends above a run of Y, averaged over the scenarios that both were run on."""
-    key = f"{score_source(groups)}/{quantity}"
-    scores = {(g.label, g.scenario): final_scores(g, key) for g in groups}
+    source = score_source(groups)
+    scores = {(g.label, g.scenario): final_scores(g, source, quantity) for g in groups}
     labels = list(dict.fromkeys(g.label for g in groups))
     pairs = list(itertools.combinations(labels, 2))
     if len(labels) > MOST_LABELS_IN_PAIRS:
@@ -188,7 +205,7 @@ def ablation_rows(groups: Sequence[Group], key: str) -> list[Row]:
         others = [f"{short[k]}={v}" for k, v in group.differences.items() if k != key]
         label = ", ".join([group.algo.upper() if group.algo.isalnum() else group.algo, *others])
         for quantity in ("return", "success", "eliminated"):
-            found = estimate([final_scores(group, f"{source}/{quantity}")])
+            found = estimate([final_scores(group, source, quantity)])
             rows.append(
                 {"scenario": group.scenario, "label": label, "setting": key, "value": value, "quantity": quantity}
                 | {"iqm": found.value, "low": found.low, "high": found.high, "runs": len(group.runs)}

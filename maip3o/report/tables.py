@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from maip3o.report.groups import Group
 from maip3o.report.intervals import Estimate, estimate
-from maip3o.report.summaries import Row, final_scores, score_source
+from maip3o.report.summaries import EVALUATED, LAST_EVALUATION, LAST_ITERATION, Row, final_scores, score_source
 
 SCORES = {"return": "Return", "success": "Arrived", "eliminated": "Eliminated", "time_out": "Timed out"}
 SHARES = ("success", "eliminated", "time_out")
@@ -23,7 +23,7 @@ def result_rows(groups: Sequence[Group]) -> list[Row]:
     for group in groups:
         row: Row = {"scenario": group.scenario, "label": group.label}
         for score in SCORES:
-            found = estimate([final_scores(group, f"{source}/{score}")])
+            found = estimate([final_scores(group, source, score)])
             row |= {score: found.value, f"{score}_low": found.low, f"{score}_high": found.high}
         hours = [run.total("seconds") / 3600.0 for run in group.runs]
         row |= {
@@ -60,7 +60,11 @@ def _with_interval(found: Estimate, digits: int) -> str:
 
 def note(groups: Sequence[Group]) -> str:
     """What the figures of a table are, in one sentence."""
-    where = "last held-out evaluation of a run" if score_source(groups) != "rollout" else "last training iteration"
+    where = {
+        EVALUATED: "held-out evaluation of a run after training (evaluation.json)",
+        LAST_EVALUATION: "last held-out evaluation of a run during training",
+        LAST_ITERATION: "last training iteration of a run",
+    }[score_source(groups)]
     return f"Interquartile mean over seeds of the {where}, with 95 % stratified bootstrap interval."
 
 
