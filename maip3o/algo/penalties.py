@@ -1,7 +1,7 @@
 """g(L_C): how a constraint enters the policy's loss. The only place where MAIP3O, MAP3O and MAPPO differ.
 
-Every penalty maps the arguments x = L_C of all constraints, [K], to penalties [K]. x >= 0 means violated. Except for
-`none`, the slope is about 1 when violated, so that eta means the same for all of them.
+Every penalty maps the arguments x = L_C of all constraints, [K], to penalties [K]. x >= 0 means violated. The slope of
+celu, relu and log_barrier is 1 when violated, so that eta means the same for all three.
 """
 
 from __future__ import annotations
