@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maip3o.envs.parallel import ParallelDriving
+
+# Threads that wait by spinning make an update ten times slower on a machine that is busy with something else too
+# (workers, another run of a sweep). OpenMP reads this when torch is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __all__ = ["make_env"]
 

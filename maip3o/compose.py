@@ -37,7 +37,10 @@ OPEN_KEYS = (
 
 
 def register() -> None:
-    """Tell Hydra of the schema (the first entry of config.yaml's defaults) and of the resolver in hydra.run.dir."""
+    """Tell Hydra of the schema (first of config.yaml's defaults), the resolver in hydra.run.dir and our launchers."""
+    from maip3o.runners.launchers import register_launchers
+
+    register_launchers()
     # A new constraint is `+constraints.crash.limit=0.2`, and omegaconf cannot begin one in a typed dictionary.
     open_constraints = [("constraints", dict[str, Any], field(default_factory=dict))]
     ConfigStore.instance().store(name="schema", node=make_dataclass("Schema", open_constraints, bases=(Config,)))
@@ -110,7 +113,7 @@ def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> 
         if key in GROUPS and not isinstance(override.value(), dict):
             _check_choice(text, override, options(key, config_dir))
         elif key not in known_keys() and not key.startswith(OPEN_KEYS):
-            hint = difflib.get_close_matches(key, known_keys(), n=1) or _same_last_part(key)
+            hint = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.7) or _same_last_part(key)
             raise UserError(f"{text}: unknown key {key}; " + (f"did you mean {hint[0]}?" if hint else "see --help"))
 
 
@@ -155,10 +158,28 @@ def _keys(kind: type, prefix: str) -> Iterator[str]:
 
 def _one_line(error: Exception) -> str:
     """The gist of Hydra's and omegaconf's many lines."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    _, merging, override = lines[0].partition("Error merging override ")
+    if merging and (expected := _expected(override.partition("=")[0].lstrip("+"))):
+        return f"{override}: must be {expected}"
+    if lines[0].startswith("Ambiguous value"):
+        return f"{lines[0].partition(chr(39))[2].rstrip(chr(39))}: several values need -m, a list needs brackets"
     cause = error.__cause__ if isinstance(error, HydraException) and error.__cause__ else error
-    lines = [line.strip() for line in str(cause).splitlines()]
-    place = next((line.removeprefix("full_key: ") for line in lines if line.startswith("full_key:")), "")
-    text = lines[0] if lines else type(error).__name__
-    if isinstance(error, HydraException) and "override " in str(error):
-        place = str(error).splitlines()[0].partition("override ")[2].strip("'.")
-    return f"{place}: {text}" if place else text
+    gist, *details = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
+    place = override or next((line.partition(": ")[2] for line in details if line.startswith("full_key:")), "")
+    return f"{place}: {gist}" if place else gist
+
+
+def _expected(key: str) -> str | None:
+    """What a value of this key looks like, by its type in the schema."""
+    kind: Any = Config
+    for part in key.split("."):
+        hints = get_type_hints(kind) if is_dataclass(kind) else {}
+        if part not in hints:
+            return None
+        kind = hints[part]
+    if is_dataclass(kind):
+        return f"set key by key: {key}.<key>=<value>"
+    return {int: "a whole number", float: "a number", bool: "true or false", list[int]: "a list such as [64,64]"}.get(
+        kind
+    )

@@ -29,6 +29,8 @@ def one_of(*names: str) -> Check:
     return lambda x: x in names, f"must be one of {', '.join(names)}"
 
 
+BUILT_IN_PENALTIES = ("celu", "relu", "none", "log_barrier", "lagrangian")
+
 RULES: dict[str, Check] = {
     "seed": (lambda x: 0 <= x < 2**32, "must be in [0, 4294967296)"),
     "total_episodes": COUNT,
@@ -123,10 +125,11 @@ def _sequences(config: Config) -> None:
 
 
 def _penalty(config: Config) -> None:
-    from maip3o.algo.penalties import get_penalty  # the registry itself: a penalty added there needs no rule here
-
     penalty = config.algo.penalty
-    get_penalty(penalty.name)
+    if penalty.name not in BUILT_IN_PENALTIES:
+        from maip3o.algo.penalties import get_penalty  # the registry itself; it takes torch's seconds to import
+
+        get_penalty(penalty.name)
     if penalty.floor_h is not None and not 0 < penalty.floor_h < penalty.alpha:
         raise UserError(
             f"algo.penalty.floor_h={penalty.floor_h}: must be in (0, algo.penalty.alpha={penalty.alpha}), or null"

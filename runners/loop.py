@@ -39,7 +39,8 @@ def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
     The state on disk is that of the last whole iteration, so an end at any moment costs at most one iteration.
     """
     torch.set_num_threads(int(config.torch_threads))
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    if config.device != "cpu":  # the operators that the update uses are deterministic on a CPU anyway
+        torch.use_deterministic_algorithms(True, warn_only=True)
     last = directory / "checkpoints" / "last.pt"
     counters = dict(start.counters) if start is not None else NOTHING
     with RunLog(directory, config, counters) as run_log, make_pool(config.runner, int(config.num_workers)) as pool:

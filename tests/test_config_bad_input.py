@@ -1,0 +1,181 @@
+"""Every wrong input ends with one line, exit code 2, and nothing written."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from maip3o.compose import compose, known_keys
+from maip3o.config import Config
+from maip3o.errors import UserError
+from maip3o.train import check
+from maip3o.validation import RULES
+
+SCENARIO = "+scenario=intersection"
+CONF = Path(__file__).parent / "conf"
+
+BAD = [
+    # what is given besides the scenario, and what the message must contain
+    ("algo.lrr=0.1", "did you mean algo.lr?"),
+    ("lr=0.1", "did you mean algo.lr?"),
+    ("total_episode=10", "did you mean total_episodes?"),
+    ("numworkers=2", "did you mean num_workers?"),
+    ("+foo=1", "unknown key foo"),
+    ("++algo.foo=1", "unknown key algo.foo"),
+    ("scenario.agents=3", "unknown key scenario.agents"),
+    ("evaluation.episode=3", "did you mean evaluation.episodes?"),
+    ("algo=mapo", "did you mean mappo?"),
+    ("model=transformer", "known are gru"),
+    ("runner=slurm", "known are local, ray"),
+    ("seed", "not of the form key=value"),
+    ("seed=", "seed="),
+    ("seed=[1", "not of the form key=value"),
+    ("seed=one", "seed=one"),
+    ("seed=1.5", "seed=1.5"),
+    ("seed=-1", "seed=-1: must be in [0"),
+    ("seed=0,1", "seed=0,1"),
+    ("total_episodes=0", "total_episodes=0: must be 1 or above"),
+    ("total_episodes=30", "multiple of episodes_per_iteration=20, for instance 40"),
+    ("episodes_per_iteration=0", "episodes_per_iteration=0"),
+    ("num_workers=0", "num_workers=0: must be a number from 1 on, or auto"),
+    ("num_workers=many", "num_workers=many"),
+    ("torch_threads=-2", "torch_threads=-2"),
+    ("device=tpu", "device=tpu: must be auto, cpu, cuda"),
+    ("device=cuda:99", "device=cuda:99: this machine has"),
+    ("checkpoint_every_episodes=-1", "checkpoint_every_episodes=-1"),
+    ("evaluation.episodes=0", "evaluation.episodes=0"),
+    ("evaluation.episodes=2000000", "held-out"),
+    ("evaluation.deterministic=maybe", "evaluation.deterministic=maybe"),
+    ("scenario.num_agents=0", "scenario.num_agents=0"),
+    ("scenario.horizon=0", "scenario.horizon=0"),
+    ("scenario.horizon=10", "algo.chunk_length=16: no episode is longer than scenario.horizon=10"),
+    ("scenario.end_rule=third", "must be one of half, first, all"),
+    ("scenario.backend=slow", "must be one of fast, stock"),
+    ("scenario.name=null", "scenario.name"),
+    ("algo.gamma=1", "algo.gamma=1.0: must be in [0, 1)"),
+    ("algo.gamma=nan", "algo.gamma=nan"),
+    ("algo.lr=inf", "algo.lr=inf: must be above 0"),
+    ("algo.lr=-1e-3", "algo.lr=-0.001: must be above 0"),
+    ("algo.lr=fast", "algo.lr=fast"),
+    ("algo.clip=1.5", "algo.clip=1.5"),
+    ("algo.epochs=2.5", "algo.epochs=2.5"),
+    ("algo.minibatches=1000", "more than the 200 cars of an iteration"),
+    ("algo.penalty.name=elu", "elu"),
+    ("algo.penalty.alpha=0", "algo.penalty.alpha=0.0: must be above 0"),
+    ("algo.penalty.floor_h=0.2", "must be in (0, algo.penalty.alpha=0.1)"),
+    ("algo.penalty=celu", "algo.penalty=celu"),
+    ("algo.kl_min=0.5", "must be below algo.kl_max"),
+    ("algo.constraint_unit=per_car", "must be one of per_agent, per_team"),
+    ("algo.lr_schedule=cosine", "must be one of constant, linear"),
+    ("model.hidden_sizes=[]", "must list at least one size"),
+    ("model.hidden_sizes=[64,0]", "each 1 or above"),
+    ("model.hidden_sizes=64", "model.hidden_sizes=64"),
+    ("model.activation=gelu", "must be one of tanh, relu"),
+    ("model.recurrent=perhaps", "model.recurrent=perhaps"),
+    ("constraints.termination.limit=1.5", "a share of cars must be below 1"),
+    ("constraints.termination.limit=-0.1", "must be 0 or above"),
+    ("constraints.termination.limits=0.1", "constraints.termination.limits"),
+    ("+constraints.crash.limits=0.1", "limits"),
+    ("+constraints.crash=0.1", "constraints.crash"),
+    ("+constraints.rudeness.limit=0.1", "no such cost function"),
+    ("~constraints.termination", "needs at least one"),
+    ("runner.episode_timeout=0", "runner.episode_timeout=0.0"),
+    ("runner.max_attempts=0", "runner.max_attempts=0"),
+    ("runner.address=auto", "only runner=ray has an address"),
+    ("logger.quiet=loud", "logger.quiet=loud"),
+    ("logger.wandb_project=x", "wandb"),
+    ("hydra.nonsense=1", "nonsense"),
+]
+
+
+@pytest.mark.parametrize(("override", "expected"), BAD, ids=[override for override, _ in BAD])
+def test_bad_override_is_refused_in_one_line(override: str, expected: str) -> None:
+    with pytest.raises(UserError) as refused:
+        compose([SCENARIO, override])
+    message = str(refused.value)
+    assert expected in message
+    assert "\n" not in message
+    assert len(message) < 300
+
+
+def test_without_a_scenario_the_message_lists_them() -> None:
+    with pytest.raises(UserError, match=r"\+scenario=<name>, one of .*intersection.*parking_lot"):
+        compose([])
+
+
+def test_unknown_scenario_suggests_the_nearest() -> None:
+    with pytest.raises(UserError, match="did you mean intersection"):
+        compose(["+scenario=intersecton"])
+
+
+def test_wrong_config_dir() -> None:
+    with pytest.raises(UserError, match="no such directory"):
+        compose([SCENARIO], config_dir="nowhere")
+
+
+def test_a_sweep_is_checked_job_by_job() -> None:
+    check([SCENARIO, "seed=0,1", "algo=mappo,maip3o"], None, multirun=True)
+    with pytest.raises(UserError, match=r"algo\.clip=2"):
+        check([SCENARIO, "algo.clip=0.1,2"], None, multirun=True)
+    with pytest.raises(UserError, match="no such algo"):
+        check([SCENARIO, "algo=mappo,nothing"], None, multirun=True)
+
+
+def test_every_number_and_name_of_the_schema_has_a_rule() -> None:
+    """A key that is added to the schema must say what is right for it."""
+    free = {"scenario.name", "scenario.map", "algo.name", "resume", "runner.address", "logger.wandb_project"}
+    elsewhere = {"algo.penalty.name", "algo.penalty.floor_h", "constraints"}  # rules between several keys
+    config = compose([SCENARIO])[0]
+    for key in known_keys():
+        value: object = config
+        for part in key.split("."):
+            value = getattr(value, part, None)
+        if isinstance(value, (int, float, str, list)) and not isinstance(value, bool):
+            assert key in RULES or key in free | elsewhere, f"{key} has no rule in maip3o/validation.py"
+
+
+@pytest.mark.parametrize("overrides", [["algo.lr=x"], ["+scenario=nowhere"], ["-m", "algo.clip=0.1,2"], ["--nonsense"]])
+def test_command_exits_with_2_and_writes_nothing(tmp_path: Path, overrides: list[str]) -> None:
+    scenario = [] if any("scenario" in text for text in overrides) else [SCENARIO]
+    command = [sys.executable, "-m", "maip3o.train", *scenario, *overrides]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert done.stderr.startswith("error: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_names_every_key_group_and_scenario() -> None:
+    from maip3o.usage import usage
+
+    text = usage()
+    for name in (
+        "+scenario=",
+        "intersection",
+        "parking_lot",
+        "mappo",
+        "episodes_per_iteration",
+        "resume",
+        "num_workers",
+    ):
+        assert name in text
+
+
+def test_config_is_typed() -> None:
+    config, directory = compose([SCENARIO, "algo=mappo", "seed=3", "algo.lr=1e-3"])
+    assert isinstance(config, Config)
+    assert (config.algo.name, config.algo.lr, config.seed) == ("mappo", 1e-3, 3)
+    assert directory == Path("runs/intersection/mappo/algo.lr=1e-3/seed3")
+
+
+def test_settings_that_make_no_other_experiment_do_not_change_the_directory() -> None:
+    plain = compose([SCENARIO])[1]
+    assert compose([SCENARIO, "num_workers=1", "total_episodes=40", "runner=ray", "logger.quiet=true"])[1] == plain
+    assert compose([SCENARIO, "algo.clip=0.1"])[1] != plain
+
+
+def test_configs_of_ones_own(tmp_path: Path) -> None:
+    config, _ = compose(["+scenario=toy"], config_dir=str(CONF))
+    assert config.scenario.map == "toy"

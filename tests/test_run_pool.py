@@ -1,0 +1,111 @@
+"""The pool is a map: same episodes, in order, whatever becomes of the workers, which are really killed and stopped."""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from maip3o.config import RunnerConfig
+from maip3o.data.episode import Episode
+from maip3o.envs.toy import ToyEnv
+from maip3o.errors import RunError
+from maip3o.runners.pool import Pool, make_pool
+from maip3o.runners.rollout import rollout
+from maip3o.runners.seeds import FIRST_TRAINING_SEED, LAST_SEED, evaluation_seeds, training_seed, training_seeds
+from tests.toy_run import assert_same_episode, toy_actor, toy_job
+
+SEEDS = [7, 3, 5, 11, 2]
+LONG = 8_000  # steps: a second or two
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with make_pool(RunnerConfig(episode_timeout=60), num_workers=2) as pool:
+        yield pool
+
+
+def here(job_horizon: int, seeds: list[int]) -> list[Episode]:
+    """The same episodes in this process."""
+    job = toy_job(job_horizon, hazard=0.0 if job_horizon == LONG else 0.3)
+    env = ToyEnv(3, job_horizon, hazard=job.scenario.metadrive["hazard"], end_rule="half")
+    return [rollout(env, toy_actor(job), seed, deterministic=False) for seed in seeds]
+
+
+def workers_of(pool: Pool) -> list[psutil.Process]:
+    """Worker processes of this test process: loky's other children do no work."""
+    return [child for child in psutil.Process().children() if "LokyProcess" in " ".join(child.cmdline())]
+
+
+def test_episodes_come_back_in_the_order_of_the_seeds(pool: Pool) -> None:
+    episodes = pool.map(toy_job(hazard=0.3), SEEDS)
+    assert [episode.seed for episode in episodes] == SEEDS
+    for one, other in zip(episodes, here(20, SEEDS), strict=True):
+        assert_same_episode(one, other)
+
+
+def test_weights_and_end_rule_are_those_of_the_present_map(pool: Pool) -> None:
+    job = toy_job(hazard=0.9)
+    half = pool.map(job, SEEDS)
+    job.scenario.end_rule = "all"
+    everybody = pool.map(job, SEEDS)
+    assert sum(e.length for e in everybody) > sum(e.length for e in half)
+    for name in job.weights:
+        job.weights[name][...] = 0
+    assert not pool.map(job, SEEDS[:1])[0].hidden.any()
+
+
+def test_killed_worker_is_replaced_and_its_episode_repeated(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:
+    pool.map(toy_job(hazard=0.0), SEEDS[:2])
+    victim = workers_of(pool)[0]
+    threading.Timer(0.4, lambda: victim.kill()).start()
+    with caplog.at_level(logging.WARNING, logger="maip3o"):
+        episodes = pool.map(toy_job(LONG, hazard=0.0), SEEDS[:2])
+    assert not victim.is_running()
+    assert "replaced, episode of seed" in caplog.text
+    for one, other in zip(episodes, here(LONG, SEEDS[:2]), strict=True):
+        assert_same_episode(one, other)
+
+
+def test_hung_worker_is_killed_after_the_timeout(caplog: pytest.LogCaptureFixture) -> None:
+    with make_pool(RunnerConfig(episode_timeout=60), num_workers=1) as pool:
+        expected = pool.map(toy_job(hazard=0.3), SEEDS)
+        victim = max(workers_of(pool), key=lambda process: process.create_time())
+        os.kill(victim.pid, signal.SIGSTOP)
+        started = time.monotonic()
+        with caplog.at_level(logging.WARNING, logger="maip3o"):
+            pool._runner.episode_timeout = 3.0
+            episodes = _with_longer_second_timeout(pool)
+        assert time.monotonic() - started >= 3.0
+        assert "no answer within 3 s" in caplog.text
+        assert not victim.is_running()
+        for one, other in zip(episodes, expected, strict=True):
+            assert_same_episode(one, other)
+
+
+def _with_longer_second_timeout(pool: Pool) -> list[Episode]:
+    """The new worker has to import numba, which can take longer than the stopped one is granted."""
+    threading.Timer(3.5, lambda: setattr(pool._runner, "episode_timeout", 60.0)).start()
+    return pool.map(toy_job(hazard=0.3), SEEDS)
+
+
+def test_episode_that_always_fails_stops_the_run_with_seed_and_traceback() -> None:
+    with make_pool(RunnerConfig(max_attempts=2), num_workers=1) as pool:
+        with pytest.raises(RunError) as failed:
+            pool.map(toy_job(hazards=0.3), [42])  # ToyEnv knows no `hazards`
+        assert "seed 42 failed 2 times" in str(failed.value)
+        assert "Traceback" in str(failed.value)
+        assert "hazards" in str(failed.value)
+
+
+def test_seeds_of_training_and_evaluation_never_meet() -> None:
+    training = training_seeds(run_seed=0, first_index=0, count=2000)
+    assert len(set(training)) == 2000
+    assert all(FIRST_TRAINING_SEED <= seed <= LAST_SEED for seed in training)
+    assert evaluation_seeds(3) == [0, 1, 2]
+    assert max(evaluation_seeds(1000)) < FIRST_TRAINING_SEED
+    assert training[5] == training_seed(0, 5) != training_seed(1, 5)

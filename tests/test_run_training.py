@@ -1,0 +1,202 @@
+"""Whole runs on the toy environment: same bytes on any number of workers and after any interruption, nothing lost."""
+
+import json
+import multiprocessing
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from maip3o.errors import RunError, UserError
+from maip3o.runners import checkpoint
+from maip3o.runners.run import only_one_trainer, run
+from tests.toy_run import final_state, toy_config, train_inline
+
+CONF = str(Path(__file__).parent / "conf")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of 12 episodes on one worker process."""
+    directory = tmp_path_factory.mktemp("undisturbed")
+    run(toy_config(), directory)
+    return directory
+
+
+def records(directory: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_run_directory_holds_what_it_should(undisturbed: Path) -> None:
+    kinds = [(record["kind"], record["episodes"]) for record in records(undisturbed)]
+    iterations = [("iteration", 4), ("iteration", 8), ("evaluation", 8), ("iteration", 12), ("evaluation", 12)]
+    assert kinds == iterations
+    assert json.loads((undisturbed / "status.json").read_text()) == {"state": "finished", "episodes": 12, "message": ""}
+    versions = json.loads((undisturbed / "versions.json").read_text())
+    assert versions["packages"]["torch"]
+    assert {path.name for path in (undisturbed / "checkpoints").iterdir()} == {
+        "last.pt",
+        "previous.pt",
+        "episode_12.pt",
+    }
+    for record in records(undisturbed):
+        assert {"iteration", "episodes", "env_steps", "agent_steps", "seconds"} <= record.keys()
+
+
+@pytest.mark.parametrize("num_workers", [2, 3])
+def test_same_bytes_on_any_number_of_workers(undisturbed: Path, tmp_path: Path, num_workers: int) -> None:
+    run(toy_config(num_workers=num_workers), tmp_path)
+    assert final_state(tmp_path) == final_state(undisturbed)
+
+
+def test_same_bytes_after_a_resume_and_no_duplicate_lines(undisturbed: Path, tmp_path: Path) -> None:
+    train_inline(toy_config(total_episodes=8), tmp_path)
+    with (tmp_path / "metrics.jsonl").open("a") as file:
+        file.write('{"kind": "iteration", "episodes": 12}\n{"half a li')  # a kill after the checkpoint
+    train_inline(toy_config(), tmp_path)
+    assert final_state(tmp_path) == final_state(undisturbed)
+    lines = [(record["kind"], record["episodes"]) for record in records(tmp_path)]
+    assert lines == [(record["kind"], record["episodes"]) for record in records(undisturbed)]
+
+
+def test_finished_run_is_not_run_again(undisturbed: Path) -> None:
+    before = (undisturbed / "checkpoints" / "last.pt").stat()
+    result = run(toy_config(), undisturbed)
+    assert (undisturbed / "checkpoints" / "last.pt").stat().st_mtime_ns == before.st_mtime_ns
+    assert result == records(undisturbed)[-1]["evaluation/full/return"]
+
+
+def test_evaluation_does_not_disturb_training(undisturbed: Path, tmp_path: Path) -> None:
+    config = toy_config()
+    config.evaluation.every_episodes = 0
+    train_inline(config, tmp_path)
+    mine, other = final_state(tmp_path), final_state(undisturbed)
+    assert {k: v for k, v in mine.items() if "result" not in k} == {k: v for k, v in other.items() if "result" not in k}
+
+
+@pytest.mark.slow
+def test_same_bytes_after_twenty_kills(tmp_path: Path) -> None:
+    """kill -9 of the trainer at random moments; last.pt can be loaded after each."""
+    config = toy_config(total_episodes=240)
+    config.evaluation.every_episodes = 40
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.toy_warm"])
+    calm, rough = tmp_path / "calm", tmp_path / "rough"
+    undisturbed = context.Process(target=train_inline, args=(config, calm))
+    undisturbed.start()
+    undisturbed.join(120)
+    assert undisturbed.exitcode == 0
+    moments = random.Random(0)
+    last = rough / "checkpoints" / "last.pt"
+    for _ in range(20):
+        trainer = context.Process(target=train_inline, args=(config, rough))
+        seen = last.stat().st_mtime_ns if last.exists() else 0
+        trainer.start()
+        while trainer.is_alive() and (last.stat().st_mtime_ns if last.exists() else 0) == seen:
+            time.sleep(0.001)
+        time.sleep(moments.uniform(0.0, 0.08))
+        trainer.kill()
+        trainer.join()
+        assert trainer.exitcode == -signal.SIGKILL
+        checkpoint.load(last)
+        assert json.loads((rough / "status.json").read_text())["state"] == "running"
+    final = context.Process(target=train_inline, args=(config, rough))
+    final.start()
+    final.join(120)
+    assert final.exitcode == 0
+    assert final_state(rough) == final_state(calm)
+    assert [r["episodes"] for r in records(rough)] == [r["episodes"] for r in records(calm)]
+
+
+def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
+    directory = tmp_path / "run"
+    command = [sys.executable, "-m", "maip3o.train", "--config-dir", CONF, "+scenario=toy", "total_episodes=4000"]
+    command += ["num_workers=1", f"hydra.run.dir={directory}", "logger.tensorboard=false"]
+    trainer = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    metrics = directory / "metrics.jsonl"
+    while trainer.poll() is None and not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 2):
+        time.sleep(0.05)
+    os.killpg(trainer.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    output, errors = trainer.communicate(timeout=30)
+    assert trainer.returncode == 1
+    assert f"python -m maip3o.train resume={directory}" in output
+    assert "Traceback" not in output + errors
+    status = json.loads((directory / "status.json").read_text())
+    assert status["state"] == "interrupted"
+    assert checkpoint.load(directory / "checkpoints" / "last.pt").counters["episodes"] == status["episodes"] >= 20
+
+
+def test_another_experiment_in_the_same_directory_is_refused(undisturbed: Path) -> None:
+    for name, changed in {
+        "seed": toy_config(seed=1),
+        "episodes_per_iteration": toy_config(episodes_per_iteration=2),
+        "scenario.horizon": toy_config(scenario=replace(toy_config().scenario, horizon=30)),
+        "algo.lr": toy_config(algo=replace(toy_config().algo, lr=1.0)),
+        "model.memory_size": toy_config(model=replace(toy_config().model, memory_size=8)),
+        "constraints.termination.limit": toy_config(
+            constraints={"termination": replace(toy_config().constraints["termination"], limit=0.2)}
+        ),
+    }.items():
+        with pytest.raises(UserError, match=name):
+            run(changed, undisturbed)
+
+
+def test_linear_schedule_cannot_be_prolonged(tmp_path: Path) -> None:
+    algo = replace(toy_config().algo, lr_schedule="linear")
+    train_inline(toy_config(algo=algo, total_episodes=4), tmp_path)
+    with pytest.raises(UserError, match="lr_schedule=linear"):
+        train_inline(toy_config(algo=algo, total_episodes=8), tmp_path)
+
+
+def test_two_trainers_in_one_directory_are_refused(tmp_path: Path) -> None:
+    with only_one_trainer(tmp_path), pytest.raises(UserError, match="another process is training"):
+        run(toy_config(), tmp_path)
+
+
+def test_full_disk_leaves_the_checkpoint_before_intact(tmp_path: Path) -> None:
+    train_inline(toy_config(total_episodes=4), tmp_path)
+    last = tmp_path / "checkpoints" / "last.pt"
+    before = last.read_bytes()
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(
+        resource.RLIMIT_FSIZE, (len(before) // 2, hard)
+    )  # the kernel refuses to write more, as on a full disk
+    try:
+        with pytest.raises(RunError, match=r"cannot write the checkpoint .*last\.pt still holds the one before"):
+            train_inline(toy_config(), tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, handler)
+    assert last.read_bytes() == before
+    assert not list(last.parent.glob(".*"))
+    assert json.loads((tmp_path / "status.json").read_text())["state"] == "failed"
+    train_inline(toy_config(), tmp_path)
+
+
+def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from maip3o.algo.learner import Learner
+
+    train_inline(toy_config(total_episodes=4), tmp_path)
+    real = Learner.load_state_dict
+
+    def poisoned(self: Learner, state: dict[str, object]) -> None:
+        real(self, state)
+        with torch.no_grad():
+            next(iter(self.critics["value"].parameters())).fill_(float("inf"))
+
+    monkeypatch.setattr(Learner, "load_state_dict", poisoned)
+    with pytest.raises(RunError, match=r"not_finite\.pt"):
+        train_inline(toy_config(), tmp_path)
+    assert (tmp_path / "not_finite.pt").stat().st_size > 0
+    assert checkpoint.load(tmp_path / "checkpoints" / "last.pt").counters["episodes"] == 4
