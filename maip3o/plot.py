@@ -18,10 +18,8 @@ TABLES = {"results.md": markdown, "results.tex": latex, "results.csv": comma_sep
 
 
 def plot(arguments: Sequence[str]) -> None:
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if any(argument in ("-h", "--help") for argument in arguments):
         print(USAGE)
-        if not arguments:
-            raise UserError("no run directory given: name one or more, for instance runs/")
         return
     paths, options = paths_and_options(arguments, {"out": "plots"})
     runs, remarks = require_runs(paths)

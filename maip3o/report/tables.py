@@ -42,7 +42,7 @@ def _spread(values: Sequence[float]) -> str:
     return f"{low:.0f}" if low == high else f"{low:.0f}-{high:.0f}"
 
 
-def _cells(row: Row) -> list[str]:
+def cells(row: Row) -> list[str]:
     cells = [str(row["scenario"]), str(row["label"])]
     for score in SCORES:
         found = Estimate(row[score], row[f"{score}_low"], row[f"{score}_high"])
@@ -71,7 +71,7 @@ def note(groups: Sequence[Group]) -> str:
 def markdown(groups: Sequence[Group]) -> str:
     lines = ["| " + " | ".join(HEADINGS) + " |", "|" + "---|" * len(HEADINGS)]
     for row in result_rows(groups):
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in _cells(row)) + " |")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells(row)) + " |")
     return "\n".join([*lines, "", note(groups), ""])
 
 
@@ -88,7 +88,7 @@ def latex(groups: Sequence[Group]) -> str:
         "\\toprule",
         " & ".join(HEADINGS) + r" \\",
         "\\midrule",
-        *(" & ".join(_escape(cell) for cell in _cells(row)) + r" \\" for row in result_rows(groups)),
+        *(" & ".join(_escape(cell) for cell in cells(row)) + r" \\" for row in result_rows(groups)),
         "\\bottomrule",
         "\\end{tabular}",
         "% " + note(groups),
