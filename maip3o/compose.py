@@ -42,7 +42,7 @@ def register() -> None:
 
     register_launchers()
     # A new constraint is `+constraints.crash.limit=0.2`, and omegaconf cannot begin one in a typed dictionary.
-    open_constraints = [("constraints", dict[str, Any], field(default_factory=dict))]
+    open_constraints: list[Any] = [("constraints", dict[str, Any], field(default_factory=dict))]
     ConfigStore.instance().store(name="schema", node=make_dataclass("Schema", open_constraints, bases=(Config,)))
     OmegaConf.register_new_resolver("variant", variant, replace=True)
 

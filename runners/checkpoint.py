@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import warnings
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from omegaconf.errors import OmegaConfBaseException
 
 import maip3o
 from maip3o.config import Config, from_dict
@@ -98,7 +100,9 @@ def load(path: Path | str) -> Checkpoint:
     if not path.is_file():
         raise UserError(f"checkpoint {path}: no such file")
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a foreign file: we refuse it in our own words
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch raises many kinds, with many lines
         first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise UserError(f"checkpoint {path}: not a checkpoint, or damaged ({first_line[:120]})") from None
@@ -108,6 +112,8 @@ def load(path: Path | str) -> Checkpoint:
         raise UserError(f"checkpoint {path}: format version {content.get('version')}, this program reads {VERSION}")
     try:
         return Checkpoint(from_dict(content["config"]), content["learner"], content["counters"])
+    except OmegaConfBaseException as error:  # before KeyError: some are both
+        raise UserError(f"checkpoint {path}: its config is not one of ours ({str(error).splitlines()[0]})") from None
     except KeyError as error:
         raise UserError(f"checkpoint {path}: {error} is missing") from None
 

@@ -57,8 +57,8 @@ def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
 
 
 def _learner(config: Config, pool: Pool, start: Checkpoint | None) -> Learner:
-    sizes = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
-    learner = Learner(config, *sizes, torch.device(config.device))
+    observation_size, action_size = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
+    learner = Learner(config, observation_size, action_size, torch.device(config.device))
     if start is not None:
         learner.load_state_dict(start.learner)
     return learner

@@ -153,7 +153,7 @@ def make_pool(runner: RunnerConfig, num_workers: int) -> Pool:
     if runner.name == "ray":
         from maip3o.runners.ray_worker import connect
 
-        return Pool(connect(runner.address), num_workers, runner)
+        return Pool(connect(runner.address, num_workers), num_workers, runner)
     from maip3o.runners.local_worker import LocalWorker
 
     return Pool(LocalWorker, num_workers, runner)

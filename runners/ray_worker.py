@@ -13,27 +13,29 @@ from maip3o.runners.pool import WorkerLost
 from maip3o.runners.worker import SINGLE_THREAD
 
 
-@ray.remote(num_cpus=1, max_restarts=0)
 class _Process:
-    def call(self, function: Callable[..., Any], argument: Any) -> Any:
+    def call(self, function: Callable[[Any], Any], argument: Any) -> Any:
         return function(argument)
 
 
-def connect(address: str | None) -> Callable[[], RayWorker]:
+def connect(address: str | None, num_workers: int) -> Callable[[], RayWorker]:
     """Join the cluster at `address` (None: start a Ray of our own) and return what makes workers there."""
     if not ray.is_initialized():
+        own: dict[str, Any] = {"num_cpus": num_workers, "include_dashboard": False} if address is None else {}
         try:
-            ray.init(address=address, log_to_driver=False, include_dashboard=False if address is None else None)
+            ray.init(address=address, log_to_driver=False, **own)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise RunError(f"runner.address={address}: cannot join Ray: {' '.join(str(error).split())}") from error
     return RayWorker
 
 
 class RayWorker:
-    """A Ray actor, replaced by us rather than restarted by Ray: we know which episode it was at."""
+    """A Ray actor."""
 
     def __init__(self) -> None:
-        self._process = _Process.options(runtime_env={"env_vars": SINGLE_THREAD}).remote()
+        # Not restarted by Ray, but replaced by the pool, which knows which episode it was at.
+        remote: Any = ray.remote(num_cpus=1, max_restarts=0, runtime_env={"env_vars": SINGLE_THREAD})(_Process)
+        self._process: Any = remote.remote()
 
     def call(self, function: Callable[..., Any], argument: Any, timeout: float) -> Any:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import ArrayEnv, BoolArray, FloatArray, StepResult
+from maip3o.envs.contract import ArrayEnv, BoolArray, FloatArray, IntArray, StepResult
 from maip3o.models.inference import NumpyActor
 
 
@@ -28,9 +28,10 @@ def rollout(env: ArrayEnv, actor: NumpyActor, seed: int, deterministic: bool) ->
         inference_started = perf_counter()
         action, log_prob, next_memory = actor.act(now.observation, memory, noise)
         seconds_infer += perf_counter() - inference_started
-        after = env.step(action)
-        record.add(now, memory, action, log_prob, next_memory, after)
-        now, memory = after, next_memory
+        record.decision(now, memory, action, log_prob)
+        now = env.step(action)
+        record.outcome(now, next_memory)
+        memory = next_memory
 
     episode = record.episode(seed)
     episode.seconds_infer = seconds_infer
@@ -39,28 +40,23 @@ def rollout(env: ArrayEnv, actor: NumpyActor, seed: int, deterministic: bool) ->
 
 
 class _Record:
-    """Rows of an episode as they happen."""
+    """Rows of an episode as they happen, copied: environment and actor may use their arrays again."""
 
     def __init__(self) -> None:
-        self.rows: list[tuple[Any, ...]] = []
+        self.rows: list[list[Any]] = []
         self.cut: list[tuple[int, int, FloatArray, FloatArray]] = []  # t, slot, observation [O], memory [H]
 
-    def add(
-        self,
-        now: StepResult,
-        memory: FloatArray,
-        action: FloatArray,
-        log_prob: FloatArray,
-        next_memory: FloatArray,
-        after: StepResult,
-    ) -> None:
-        t = len(self.rows)
+    def decision(self, now: StepResult, memory: FloatArray, action: FloatArray, log_prob: FloatArray) -> None:
+        seen = (now.observation, memory, action, log_prob, now.alive, now.fresh)
+        self.rows.append([part.copy() for part in seen])
+
+    def outcome(self, after: StepResult, memory: FloatArray) -> None:
+        flags = (after.terminated, after.truncated, after.cause)
+        outcome = (after.reward, after.cost, *flags, after.route_completion, after.speed)
+        self.rows[-1] += [part.copy() for part in outcome]
         if after.truncated.any():
-            for a in np.flatnonzero(after.truncated):
-                self.cut.append((t, int(a), after.final_observation[a].copy(), next_memory[a].copy()))
-        before = (now.observation.copy(), memory.copy(), action, log_prob, now.alive.copy(), now.fresh.copy())
-        outcome = (after.reward, after.cost, after.terminated, after.truncated, after.cause, after.route_completion)
-        self.rows.append((*before, *(part.copy() for part in outcome), after.speed.copy()))
+            for a in np.flatnonzero(after.truncated).tolist():
+                self.cut.append((len(self.rows) - 1, a, after.final_observation[a].copy(), memory[a].copy()))
 
     def episode(self, seed: int) -> Episode:
         if not self.rows:
@@ -96,7 +92,7 @@ class _Record:
         )
 
 
-def _mean_over_lives(values: FloatArray, active: BoolArray, first: BoolArray, life_end: FloatArray) -> FloatArray:
+def _mean_over_lives(values: FloatArray, active: BoolArray, first: BoolArray, life_end: IntArray) -> FloatArray:
     """Mean of values [T, A] over each life, [M] float32."""
     steps = np.arange(len(values))[:, None]
     start = np.maximum.accumulate(np.where(first, steps, 0), axis=0)

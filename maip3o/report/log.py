@@ -19,7 +19,7 @@ from typing import Any
 
 import maip3o
 from maip3o.config import Config
-from maip3o.errors import RunError, UserError
+from maip3o.errors import RunError
 from maip3o.report.progress import ProgressLine, format_line
 
 log = logging.getLogger(__name__)
@@ -50,6 +50,7 @@ class RunLog:
         logging.getLogger("maip3o").setLevel(logging.INFO)
         self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
         self._metrics.truncate(counters["metrics_bytes"])
+        self._wandb = _weights_and_biases(directory, config)  # before the writer that it is to watch
         self._events = _tensorboard(directory, config, counters["episodes"])
         _write_json(directory / "versions.json", versions())
         self.saved(counters)
@@ -112,27 +113,29 @@ class RunLog:
         self._metrics.close()
         if self._events is not None:
             self._events.close()
+        if self._wandb is not None:
+            self._wandb.finish()
+
+
+def _weights_and_biases(directory: Path, config: Config) -> Any:
+    """wandb, told to read TensorBoard's events; None unless a project is named."""
+    if config.logger.wandb_project is None:
+        return None
+    import wandb
+
+    wandb.init(
+        project=config.logger.wandb_project,
+        id="-".join(directory.resolve().parts[-4:]),  # the same directory is the same run, however often resumed
+        resume="allow",
+        dir=directory,
+        config=asdict(config),
+        sync_tensorboard=True,
+    )
+    return wandb
 
 
 def _tensorboard(directory: Path, config: Config, episodes: int) -> Any:
-    """A SummaryWriter that hides what an earlier session wrote after `episodes`. W&B reads along if asked to."""
-    if config.logger.wandb_project is not None:
-        try:
-            import wandb
-        except ImportError:
-            raise UserError(
-                "logger.wandb_project is set, but wandb is not installed: pip install 'maip3o[wandb]'"
-            ) from None
-        # The same directory is the same W&B run, however often it is resumed.
-        identity = "-".join(directory.resolve().parts[-4:]).replace("/", "-")
-        wandb.init(
-            project=config.logger.wandb_project,
-            id=identity,
-            resume="allow",
-            dir=directory,
-            config=asdict(config),
-            sync_tensorboard=True,
-        )
+    """A SummaryWriter that hides what an earlier session wrote after `episodes`."""
     if not config.logger.tensorboard:
         return None
     from torch.utils.tensorboard import SummaryWriter

@@ -1,0 +1,136 @@
+"""Console, metrics and TensorBoard of a run."""
+
+import io
+import json
+import logging
+import sys
+import types
+from pathlib import Path
+
+import pytest
+
+from maip3o.errors import RunError
+from maip3o.report.log import RunLog
+from maip3o.report.progress import ProgressLine, format_line
+from maip3o.runners.loop import NOTHING
+from tests.toy_run import toy_config
+
+NUMBERS = {
+    "speed/env_steps_per_second": 812.4,
+    "rollout/return": 495.06,
+    "rollout/success": 0.34,
+    "rollout/eliminated": 0.45,
+    "constraint/termination/limit": 0.1,
+}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_line_tells_how_far_how_fast_how_well_how_safe() -> None:
+    line = format_line(400, 2000, 3725.0, NUMBERS)
+    assert line == (
+        "episode 400/2000  20%  812 steps/s  return 495.1  success 0.34  eliminated 0.45 (limit 0.10)  1:02:05 left"
+    )
+
+
+def test_line_without_numbers() -> None:
+    assert format_line(0, 2000, float("nan"), {"rollout/return": float("nan")}) == "episode 0/2000   0%  ? left"
+
+
+def test_terminal_rewrites_one_line_and_messages_stand_above_it() -> None:
+    terminal = Terminal()
+    progress = ProgressLine(stream=terminal)
+    progress.show("a long first line")
+    progress.show("short")
+    progress.emit(logging.LogRecord("x", logging.WARNING, "", 0, "worker %d replaced", (1,), None))
+    progress.finish()
+    screen = [line.split("\r")[-1].rstrip() for line in terminal.getvalue().split("\n")]
+    assert screen == ["warning: worker 1 replaced", "short", ""]
+
+
+def test_terminal_line_is_cut_to_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal = Terminal()
+    ProgressLine(stream=terminal).show("x" * 100)
+    assert terminal.getvalue() == "\r" + "x" * 39
+
+
+def test_log_file_gets_whole_lines_now_and_then() -> None:
+    file = io.StringIO()
+    progress = ProgressLine(stream=file)
+    for i in range(100):
+        progress.show(f"line {i}", last=i == 99)
+    assert file.getvalue() == "line 0\nline 99\n"
+
+
+def test_notebook_rewrites_its_line() -> None:
+    stream_class = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
+    stream = stream_class()
+    progress = ProgressLine(stream=stream)
+    progress.show("one")
+    progress.show("two")
+    assert stream.getvalue() == "\rone\rtwo"
+
+
+def test_quiet_prints_warnings_only(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = ProgressLine(quiet=True)
+    progress.show("nothing")
+    assert capsys.readouterr().out == ""
+    assert progress.level == logging.WARNING
+
+
+def test_metrics_are_flat_json_with_null_for_nan(tmp_path: Path) -> None:
+    counters = {**NOTHING, "episodes": 4, "iteration": 1}
+    with RunLog(tmp_path, toy_config(), NOTHING) as log:
+        log.iteration(counters, {"loss/policy": 1.5, "critic/explained_variance": float("nan")}, 1.0)
+    (line,) = (tmp_path / "metrics.jsonl").read_text().splitlines()
+    record = json.loads(line)
+    assert record["kind"] == "iteration"
+    assert (record["episodes"], record["loss/policy"], record["critic/explained_variance"]) == (4, 1.5, None)
+
+
+def test_tensorboard_events_are_grouped_by_name_over_episodes(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    config = toy_config()
+    config.logger.tensorboard = True
+    for start in (0, 4):  # the second session goes on at 4 and repeats 8
+        counters = {**NOTHING, "episodes": start, "metrics_bytes": 0}
+        with RunLog(tmp_path, config, counters) as log:
+            for episodes in (start + 4, start + 8):
+                log.iteration({**NOTHING, "episodes": episodes}, {"rollout/return": float(start + episodes)}, 0.0)
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    assert [event.step for event in events.Scalars("rollout/return")] == [4, 8, 12]
+
+
+def test_how_a_run_ended_is_in_status(tmp_path: Path) -> None:
+    def state() -> str:
+        return str(json.loads((tmp_path / "status.json").read_text())["state"])
+
+    with RunLog(tmp_path, toy_config(), NOTHING):
+        assert state() == "running"
+    assert state() == "finished"
+    with pytest.raises(RunError), RunLog(tmp_path, toy_config(), NOTHING):
+        raise RunError("no more")
+    assert state() == "failed"
+    with pytest.raises(KeyboardInterrupt), RunLog(tmp_path, toy_config(), NOTHING):
+        raise KeyboardInterrupt
+    assert state() == "interrupted"
+
+
+def test_weights_and_biases_reads_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, object]] = []
+    stand_in = types.SimpleNamespace(init=lambda **settings: calls.append(settings), finish=lambda: calls.append({}))
+    monkeypatch.setitem(sys.modules, "wandb", stand_in)
+    config = toy_config()
+    config.logger.wandb_project = "cars"
+    with RunLog(tmp_path, config, NOTHING):
+        pass
+    assert calls[0]["project"] == "cars"
+    assert calls[0]["sync_tensorboard"] is True
+    assert calls[0]["resume"] == "allow"
+    assert calls[1] == {}
