@@ -93,5 +93,5 @@ def _cast(car: Any, beam_angle: float, reach: float, function: int, ray: Any, bo
         call.ray_start[axis], call.ray_end[axis] = call.start[axis], call.end[axis]
     call.fraction = np.float32(1.0)
     call.hit = 0
-    call_ray_test(function, ray.ctypes.data, body)
+    call_ray_test(function, ray.ctypes.data, body)  # type: ignore[call-arg]
     return call.fraction

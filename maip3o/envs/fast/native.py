@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import panda3d
-from llvmlite import ir
+from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
