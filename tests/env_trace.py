@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -39,24 +41,30 @@ def random_actions(seed: int, steps: int, num_slots: int) -> FloatArray:
     return np.stack([rng.normal(0, 0.15, (steps, num_slots)), rng.uniform(-0.3, 1, (steps, num_slots))], axis=-1)
 
 
-def trace(scenario: str, backend: str, seeds: list[int], steps: int) -> dict[int, str]:
-    env = make_array_env(load_scenario(scenario, backend=backend, end_rule="all"), ["termination"])
+@dataclass(frozen=True)
+class Job:
+    scenario: str
+    backend: str
+    seeds: tuple[int, ...]
+    steps: int
+
+
+def trace(job: Job) -> dict[int, str]:
+    """Digest per seed, in one environment."""
+    env = make_array_env(load_scenario(job.scenario, backend=job.backend, end_rule="all"), ["termination"])
     try:
-        return {seed: drive(env, seed, steps) for seed in seeds}
+        return {seed: drive(env, seed, job.steps) for seed in job.seeds}
     finally:
         env.close()
 
 
-def trace_in_new_process(
-    scenario: str, backend: str, seeds: list[int], steps: int, hash_seed: int = 0
-) -> dict[int, str]:
-    command = [sys.executable, __file__, scenario, backend, ",".join(map(str, seeds)), str(steps)]
+def trace_in_new_process(jobs: list[Job], hash_seed: int) -> list[dict[int, str]]:
+    """The same for several jobs, one after the other in a process with its own PYTHONHASHSEED."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": str(hash_seed)}
+    command = [sys.executable, __file__, json.dumps([asdict(job) for job in jobs])]
     output = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
-    return {int(seed): digest for seed, digest in (line.split() for line in output.splitlines())}
+    return [{int(seed): digest for seed, digest in digests.items()} for digests in json.loads(output)]
 
 
 if __name__ == "__main__":
-    name, which, wanted, length = sys.argv[1:]
-    for episode, result in trace(name, which, [int(seed) for seed in wanted.split(",")], int(length)).items():
-        print(episode, result)
+    print(json.dumps([trace(Job(**job)) for job in json.loads(sys.argv[1])]))

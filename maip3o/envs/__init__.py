@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 from maip3o.config import ScenarioConfig
@@ -30,12 +29,9 @@ def make_array_env(scenario: ScenarioConfig, cost_names: Sequence[str]) -> Array
 def _make_backend(scenario: ScenarioConfig) -> Backend:
     # Imported late: MetaDrive takes seconds to import, and nobody needs it to read a config.
     if scenario.backend == "fast":
-        try:
-            from maip3o.envs.fast import FastBackend
-        except ImportError:
-            warnings.warn("backend=fast is not available: using stock", stacklevel=3)
-        else:
-            return FastBackend(scenario)
+        from maip3o.envs.fast import FastBackend
+
+        return FastBackend(scenario)
     from maip3o.envs.stock import StockBackend
 
     return StockBackend(scenario)

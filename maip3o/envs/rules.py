@@ -33,11 +33,15 @@ class SlotEnv:
         self._allowed = np.inf
         self._eliminated = 0
         self._alive = np.zeros(self.num_slots, dtype=np.bool_)
+        self._started = self._closed = False
 
     def reset(self, seed: int) -> StepResult:
+        if self._closed:
+            raise UserError("the environment is closed: make a new one")
         raw = self._backend.reset(check_seed(seed))
         self._allowed = {"half": self.num_slots // 2, "first": 0, "all": np.inf}[self.end_rule]
         self._eliminated = 0
+        self._started = True
         return self._result(raw, np.zeros(self.num_slots, dtype=np.int8))
 
     def step(self, action: FloatArray) -> StepResult:
@@ -95,17 +99,24 @@ class SlotEnv:
             raise UserError(f"action of slot {slot} is not finite: {np.asarray(action)[slot].tolist()}")
 
     def car_states(self) -> CarStates:
-        return self._backend.car_states()
+        return self._running().car_states()
 
     def road_map(self) -> RoadMap:
-        return self._backend.road_map()
+        return self._running().road_map()
 
     def routes(self) -> list[FloatArray]:
-        return self._backend.routes()
+        return self._running().routes()
+
+    def _running(self) -> Backend:
+        if self._closed or not self._started:
+            raise UserError("no map and no cars yet: call reset(seed) first, and close() last")
+        return self._backend
 
     def close(self) -> None:
-        self._alive[:] = False
-        self._backend.close()
+        if not self._closed:
+            self._closed = True
+            self._alive[:] = False
+            self._backend.close()
 
 
 def causes(raw: RawStep) -> IntArray:
