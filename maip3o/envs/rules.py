@@ -49,8 +49,27 @@ class SlotEnv:
             raise UserError("step() after the end of the episode: call reset(seed) first")
         self._check_action(action)
         raw = self._backend.step(action)
-        cause = causes(raw) if raw.ended.any() else np.zeros(self.num_slots, dtype=np.int8)
-        return self._result(raw, cause)
+        if raw.ended.any() or raw.fresh.any():
+            return self._result(raw, causes(raw))
+        return self._nothing_ended(raw)
+
+    def _nothing_ended(self, raw: RawStep) -> StepResult:
+        """The common case of _result, without what it does not need."""
+        none = np.zeros(self.num_slots, dtype=np.bool_)
+        return StepResult(
+            observation=raw.observation.copy(),
+            alive=self._alive.copy(),
+            fresh=none,
+            reward=raw.reward.copy(),
+            cost=self._cost(raw, none),
+            terminated=none.copy(),
+            truncated=none.copy(),
+            cause=np.zeros(self.num_slots, dtype=np.int8),
+            final_observation=np.zeros_like(raw.observation),
+            route_completion=raw.route_completion.clip(0.0, 1.0),
+            speed=raw.speed.copy(),
+            over=False,
+        )
 
     def _result(self, raw: RawStep, cause: IntArray) -> StepResult:
         eliminated = is_eliminated(cause)
@@ -65,8 +84,7 @@ class SlotEnv:
         fresh = raw.fresh & alive
         truncated = (cause == Cause.TIME_OUT) | (cause == Cause.CUT)
         observation = np.where((going_on & alive)[:, None], raw.observation, np.float32(0))
-        if fresh.any():
-            observation[fresh] = raw.fresh_observation[fresh]
+        observation[fresh] = raw.fresh_observation[fresh]
         self._alive = alive
         return StepResult(
             observation=observation,
@@ -78,7 +96,7 @@ class SlotEnv:
             truncated=truncated,
             cause=cause,
             final_observation=np.where((cause != Cause.NONE)[:, None], raw.observation, np.float32(0)),
-            route_completion=np.clip(raw.route_completion, 0.0, 1.0),
+            route_completion=raw.route_completion.clip(0.0, 1.0),
             speed=raw.speed.copy(),
             over=over,
         )
@@ -93,7 +111,10 @@ class SlotEnv:
         expected = (self.num_slots, self.action_size)
         if np.shape(action) != expected:
             raise UserError(f"action has shape {np.shape(action)}: must be {expected}, one row per slot")
-        bad = self._alive & ~np.isfinite(action).all(axis=1)
+        finite = np.isfinite(action)
+        if finite.all():
+            return
+        bad = self._alive & ~finite.all(axis=1)
         if bad.any():
             slot = int(bad.argmax())
             raise UserError(f"action of slot {slot} is not finite: {np.asarray(action)[slot].tolist()}")
