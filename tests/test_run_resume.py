@@ -1,0 +1,96 @@
+"""resume=<run directory>: its own config, honest changes only."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from maip3o import train
+from maip3o.compose import compose
+from maip3o.errors import UserError
+from maip3o.runners import checkpoint, loop
+from maip3o.runners.pool import Pool
+from maip3o.runners.resume import continued_config
+from tests.toy_run import InlineWorker, train_inline
+
+CONF = str(Path(__file__).parent / "conf")
+FIRST = ["+scenario=toy", "algo=mappo", "total_episodes=4", "episodes_per_iteration=4", "algo.lr=0.002", "seed=5"]
+FIRST += ["evaluation.episodes=1", "logger.quiet=true", "logger.tensorboard=false", "num_workers=1", "torch_threads=1"]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run as the command line leaves it."""
+    directory = tmp_path_factory.mktemp("run")
+    (directory / ".hydra").mkdir()
+    (directory / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(FIRST))
+    train_inline(compose(FIRST, CONF)[0], directory)
+    return directory
+
+
+def test_goes_on_with_its_own_config(directory: Path) -> None:
+    config = continued_config(directory, ["total_episodes=8"], CONF)
+    assert (config.total_episodes, config.seed, config.algo.name, config.algo.lr) == (8, 5, "mappo", 0.002)
+
+
+def test_saying_the_same_again_changes_nothing(directory: Path) -> None:
+    same = continued_config(directory, ["+scenario=toy", "algo=mappo", "algo.lr=0.002", "seed=5"], CONF)
+    assert same == continued_config(directory, [], CONF)
+
+
+def test_how_it_is_computed_and_watched_may_change(directory: Path) -> None:
+    config = continued_config(directory, ["runner=ray", "num_workers=7", "evaluation.episodes=3"], CONF)
+    assert (config.runner.name, config.num_workers, config.evaluation.episodes) == ("ray", 7, 3)
+
+
+@pytest.mark.parametrize(
+    ("override", "key"),
+    [
+        ("+scenario=intersection", "scenario."),
+        ("algo=maip3o", "algo."),
+        ("algo.lr=0.1", "algo.lr"),
+        ("model.memory_size=7", "model.memory_size"),
+        ("seed=6", "seed"),
+        ("episodes_per_iteration=2", "episodes_per_iteration"),
+        ("constraints.termination.limit=0.3", "constraints.termination.limit"),
+        ("+constraints.crash.limit=0.3", "constraints.crash.limit"),
+        ("scenario.horizon=30", "scenario.horizon"),
+        ("algo.nonsense=1", "unknown key"),
+        ("total_episodes=6", "multiple"),
+    ],
+)
+def test_another_experiment_is_refused(directory: Path, override: str, key: str) -> None:
+    with pytest.raises(UserError, match=key) as refused:
+        continued_config(directory, [override], CONF)
+    assert "\n" not in str(refused.value)
+
+
+def test_not_a_run_directory(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="not a run directory"):
+        continued_config(tmp_path, [], CONF)
+    with pytest.raises(UserError, match="no such run directory"):
+        continued_config(tmp_path / "nowhere", [], CONF)
+
+
+def test_damaged_checkpoint_is_named(directory: Path, tmp_path: Path) -> None:
+    (tmp_path / ".hydra").mkdir()
+    (tmp_path / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(FIRST))
+    (tmp_path / "checkpoints").mkdir()
+    whole = (directory / "checkpoints" / "last.pt").read_bytes()
+    (tmp_path / "checkpoints" / "last.pt").write_bytes(whole[:1000])
+    with pytest.raises(UserError, match="damaged"):
+        continued_config(tmp_path, [], CONF)
+
+
+def test_command_goes_on_and_remembers_the_new_length(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "make_pool", lambda runner, num_workers: Pool(InlineWorker, 1, runner))
+    train.resume([f"resume={directory}", "total_episodes=8"], CONF, multirun=False)
+    assert checkpoint.load(directory / "checkpoints" / "last.pt").counters["episodes"] == 8
+    saved = yaml.safe_load((directory / ".hydra" / "config.yaml").read_text())
+    assert (saved["total_episodes"], saved["algo"]["lr"]) == (8, 0.002)
+    assert continued_config(directory, [], CONF).total_episodes == 8
+
+
+def test_not_with_a_sweep(directory: Path) -> None:
+    with pytest.raises(UserError, match="same command"):
+        train.resume([f"resume={directory}"], CONF, multirun=True)
