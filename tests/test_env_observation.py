@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,16 @@ def test_parts_follow_each_other_and_cover_the_vector() -> None:
         assert [part.start for part in layout] == [0, *(part.stop for part in layout[:-1])]
         assert layout[-1].stop == size
         assert len({part.name for part in layout}) == len(layout)
+
+
+def test_the_documentation_has_every_part() -> None:
+    table = (Path(__file__).parent.parent / "docs" / "environment.md").read_text()
+    for part in observation_layout("intersection"):
+        numbers = f"{part.start}-{part.stop - 1}" if part.stop > part.start + 1 else str(part.start)
+        assert (
+            f"| {numbers} | `{part.name}` | {part.unit or '-'} | {part.low:g} | {part.high:g} | {part.meaning} |"
+            in table
+        )
 
 
 def test_layout_follows_the_configured_sensors() -> None:

@@ -164,6 +164,41 @@ def test_episodes_are_the_same_bytes_in_any_order_and_in_any_process() -> None:
     assert env_trace.trace_in_new_process(shuffled[::-1], hash_seed=1)[::-1] == here
 
 
+def test_the_corrections_leave_a_first_episode_as_metadrive_has_it(make: Any) -> None:
+    """Our subclasses change what follows the first episode, and respawn; not how cars drive."""
+    from metadrive.envs.marl_envs import MultiAgentIntersectionEnv
+
+    from maip3o.envs.corrected import OfflineEngine
+
+    class Upstream(MultiAgentIntersectionEnv):
+        def lazy_init(self) -> None:
+            OfflineEngine(self.config)
+            self.setup_engine()
+
+    seed, length = 5, 60
+    actions = env_trace.random_actions(seed, length, 10)
+    config = {"num_agents": 10, "allow_respawn": False, "horizon": 500, "num_scenarios": 10, "log_level": 50}
+    upstream = Upstream({**config, "force_seed_spawn_manager": True})
+    try:
+        expected = [upstream.reset(seed=seed)[0]]
+        rewards = []
+        for action in actions:
+            observation, reward, *_ = upstream.step({agent: action[int(agent[5:])] for agent in upstream.agents})
+            expected.append(observation)
+            rewards.append(reward)
+    finally:
+        upstream.close()
+    env = make("intersection")
+    result = env.reset(seed)
+    assert all((result.observation[int(agent[5:])] == row).all() for agent, row in expected[0].items())
+    for action, observations, reward in zip(actions, expected[1:], rewards, strict=True):
+        result = env.step(action)
+        ours = result.observation + result.final_observation  # one of the two is zero
+        for agent, row in observations.items():
+            assert (ours[int(agent[5:])] == row).all()
+            assert result.reward[int(agent[5:])] == reward[agent]
+
+
 def test_parking_lot_respawns_where_it_should(make: Any) -> None:
     """MetaDrive 0.4.3 puts every new car at one place, and computes a filter of spaces that it then ignores."""
     env = make("parking_lot_respawn")
