@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import cv2
 import numpy as np
 
 from maip3o.envs.contract import ELIMINATED, BoolArray, Cause, FloatArray
 from maip3o.report import palette
 from maip3o.report.footage import CAUSE_TEXT, STEP_SECONDS, Footage, Route
 from maip3o.report.video_cars import draw_car, draw_ending, draw_label, draw_risk, ending_colour
-from maip3o.report.video_scene import Camera, draw_disc, draw_lidar, draw_map, draw_ring, draw_route, road_surface
+from maip3o.report.video_scene import (
+    SHIFT,
+    Camera,
+    draw_disc,
+    draw_lidar,
+    draw_map,
+    draw_ring,
+    draw_route,
+    fill_box,
+    road_surface,
+)
 from maip3o.report.video_strip import SUMMARY_HEIGHT, SUMMARY_WIDTH, Strip
 from maip3o.report.video_text import Image, draw_text, text_width
 
@@ -18,7 +29,7 @@ FPS = 30
 WIDTH, HEIGHT = 1280, 720
 FREEZE_SECONDS = 0.8  # at a crash
 HOLD_SECONDS = 1.5  # at the end
-TRAIL_STEPS = 12
+TRAIL_STEPS = 10
 NOTICE_STEPS = 18  # how long a notice stays
 
 
@@ -37,10 +48,12 @@ class Scene:
         map_width, map_height = (width, height - SUMMARY_HEIGHT) if horizontal else (width - SUMMARY_WIDTH, height)
         strip_size = (width, SUMMARY_HEIGHT) if horizontal else (SUMMARY_WIDTH, height)
         self.strip = Strip(footage, *strip_size, horizontal=horizontal)
+        self._endings = footage.endings()
         self._map = draw_map(footage.tracks.road, self.camera, map_width, map_height)
         self._surface = road_surface(footage.tracks.road, self.camera, map_width, map_height)
         self._canvas = np.zeros((height, width, 3), dtype=np.uint8)
         self._routes: tuple[tuple[int, ...], Image] | None = None
+        self._placed: Image | None = None
 
     def frame(self, time: float, pulse: float = 0.0) -> Image:
         """The picture at `time` steps; `pulse` in [0, 1] is how far a freeze has come. Valid until the next call."""
@@ -68,7 +81,9 @@ class Scene:
 
     def _place_strip(self, step: int) -> None:
         strip = self.strip.at(step)
-        self._canvas[-strip.shape[0] :, -strip.shape[1] :] = strip
+        if strip is not self._placed:
+            self._canvas[-strip.shape[0] :, -strip.shape[1] :] = strip
+            self._placed = strip
 
     def _with_routes(self, step: int) -> Image:
         """The map with the routes of the cars that drive now; drawn anew only when that set changes."""
@@ -115,22 +130,23 @@ class Scene:
             )
 
     def _draw_trails(self, world: Image, step: int, position: FloatArray, driving: BoolArray) -> None:
-        tracks = self.footage.tracks
+        """A thin line along the last second."""
+        tracks, start = self.footage.tracks, max(0, step - TRAIL_STEPS)
+        thickness = max(1, round(0.25 * self.camera.scale))
         for slot in np.flatnonzero(driving).tolist():
+            seen = tracks.present[start : step + 1, slot]
+            points = np.concatenate([tracks.position[start : step + 1, slot][seen], position[slot : slot + 1]])
             colour = palette.mix(palette.agent_colour(slot), palette.ROAD, 0.25)
-            points = self.camera.pixels(tracks.position[max(0, step - TRAIL_STEPS) : step + 1 : 2, slot])
-            seen = tracks.present[max(0, step - TRAIL_STEPS) : step + 1 : 2, slot]
-            for age, point in enumerate(points[seen]):
-                draw_disc(world, point, 0.8 + 0.18 * age, colour)
+            cv2.polylines(world, [self.camera.fixed(points)], False, colour, thickness, cv2.LINE_AA, SHIFT)
 
     def _draw_endings(self, world: Image, step: int) -> None:
-        for ended, slot, cause in self.footage.endings():
+        for ended, slot, cause in self._endings:
             if ended < step:
                 draw_ending(world, self.camera, self.footage.end_position(ended, slot), cause)
 
     def _draw_pulses(self, world: Image, time: float, pulse: float, position: FloatArray) -> None:
         """A ring that widens from a car that has just failed."""
-        for ended, slot, cause in self.footage.endings():
+        for ended, slot, cause in self._endings:
             age = (time - ended - 1) / 6.0 + pulse
             if cause in ELIMINATED and 0.0 <= age < 1.6:
                 centre = self.camera.pixels(self.footage.end_position(ended, slot))
@@ -142,13 +158,13 @@ class Scene:
 
     def _draw_notices(self, world: Image, time: float) -> None:
         """Up to four lines in the corner: who ended how, the latest first."""
-        recent = [e for e in self.footage.endings() if 0 <= time - e[0] - 1 < NOTICE_STEPS and e[2] != Cause.CUT]
+        recent = [e for e in self._endings if 0 <= time - e[0] - 1 < NOTICE_STEPS and e[2] != Cause.CUT]
         for line, (_, slot, cause) in enumerate(reversed(recent[-4:])):
             text = f"car {slot} {CAUSE_TEXT[cause]}"
             top = 14 + 34 * line
             width = text_width(text, 15, True) + 46
-            world[top : top + 28, 14 : 14 + width] = palette.mix(ending_colour(cause), palette.GROUND, 0.8)
-            world[top : top + 28, 14:18] = ending_colour(cause)
+            fill_box(world, 14, top, width, 28, palette.mix(ending_colour(cause), palette.GROUND, 0.8))
+            fill_box(world, 14, top, 4, 28, ending_colour(cause))
             draw_disc(world, np.array([33.0, top + 14.0]), 7, palette.agent_colour(slot))
             draw_text(world, text, 48, top + 5, 15, palette.TEXT, bold=True)
 
@@ -177,6 +193,14 @@ def clip_frames(
     scene = Scene(footage, width, height, focus)
     for time, pulse in moments(footage):
         yield scene.frame(time, pulse)
+
+
+def still(footage: Footage, time: float, width: int = 1200) -> Image:
+    """The map alone at one moment, as wide as asked and as high as the map needs."""
+    x_min, y_min, x_max, y_max = footage.tracks.road.bounds
+    height = round(width * (y_max - y_min + 5.0) / (x_max - x_min + 5.0))
+    scene = Scene(footage, width + SUMMARY_WIDTH, height)
+    return scene.frame(time)[:height, :width].copy()
 
 
 def versus_frames(left: Footage, right: Footage, width: int = WIDTH, height: int = HEIGHT) -> Iterator[Image]:

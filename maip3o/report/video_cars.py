@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, Cause, FloatArray, IntArray
+from maip3o.envs.contract import ELIMINATED, Cause, FloatArray
 from maip3o.report import palette
 from maip3o.report.footage import CAR_LENGTH, CAR_WIDTH
 from maip3o.report.palette import Colour
@@ -30,6 +30,8 @@ _BODY = np.array(
 )
 _WINDSCREEN = np.array([[0.12, -0.78], [0.46, -0.62], [0.46, 0.62], [0.12, 0.78]])
 _REAR_WINDOW = np.array([[-0.62, -0.62], [-0.44, -0.72], [-0.44, 0.72], [-0.62, 0.62]])
+_SHAPE = np.concatenate([_BODY, _WINDSCREEN, _REAR_WINDOW]) * _HALF
+_PARTS = np.cumsum([len(_BODY), len(_WINDSCREEN)])
 
 
 def draw_car(
@@ -38,17 +40,12 @@ def draw_car(
     """A car at its true size, windscreen towards its nose. A wreck loses its colour but keeps a tint of it."""
     body = palette.mix(colour, palette.WRECK, 0.8) if wreck else colour
     glass = palette.mix(body, (0, 0, 0), 0.72)
-    outline = _placed(camera, _BODY, position, heading)
-    cv2.fillPoly(image, [outline], body, cv2.LINE_AA, SHIFT)
-    for window in (_WINDSCREEN, _REAR_WINDOW):
-        cv2.fillPoly(image, [_placed(camera, window, position, heading)], glass, cv2.LINE_AA, SHIFT)
-    cv2.polylines(image, [outline], True, palette.BAD if wreck else (10, 12, 16), 1, cv2.LINE_AA, SHIFT)
-
-
-def _placed(camera: Camera, shape: FloatArray, position: FloatArray, heading: float) -> IntArray:
     cos, sin = np.cos(heading), np.sin(heading)
-    local = shape * _HALF
-    return camera.fixed(position + local @ np.array([[cos, sin], [-sin, cos]]))
+    placed = camera.fixed(position + _SHAPE @ np.array([[cos, sin], [-sin, cos]]))
+    outline, *windows = np.split(placed, _PARTS)
+    cv2.fillPoly(image, [outline], body, cv2.LINE_AA, SHIFT)
+    cv2.fillPoly(image, windows, glass, cv2.LINE_AA, SHIFT)
+    cv2.polylines(image, [outline], True, palette.BAD if wreck else (10, 12, 16), 1, cv2.LINE_AA, SHIFT)
 
 
 def draw_label(image: Image, camera: Camera, position: FloatArray, slot: int, colour: Colour) -> None:

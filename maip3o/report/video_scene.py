@@ -33,7 +33,7 @@ class Camera:
 
     def pixels(self, points: FloatArray) -> FloatArray:
         """[..., 2] metres -> [..., 2] pixels."""
-        return np.stack([(points[..., 0] - self.left) * self.scale, (self.top - points[..., 1]) * self.scale], axis=-1)
+        return (points - (self.left, self.top)) * (self.scale, -self.scale)
 
     def fixed(self, points: FloatArray) -> IntArray:
         """Pixels as OpenCV's fixed-point integers. OpenCV counts from pixel centres, hence the half."""
@@ -90,6 +90,12 @@ def draw_ring(image: Image, centre: FloatArray, radius: float, colour: Colour, t
     cv2.circle(image, _centre(centre), round(radius * (1 << SHIFT)), colour, thickness, cv2.LINE_AA, SHIFT)
 
 
+def fill_box(image: Image, left: int, top: int, width: int, height: int, colour: Colour) -> None:
+    """A filled rectangle of whole pixels; nothing if it has no area. Far faster than assigning a colour in NumPy."""
+    if width > 0 and height > 0:
+        cv2.rectangle(image, (left, top), (left + width - 1, top + height - 1), colour, -1)
+
+
 def _centre(pixel: FloatArray) -> tuple[int, int]:
     return round((float(pixel[0]) - 0.5) * (1 << SHIFT)), round((float(pixel[1]) - 0.5) * (1 << SHIFT))
 
@@ -120,7 +126,7 @@ def draw_lidar(
     outline = np.rint((pixels - low - 0.5) * (1 << SHIFT)).astype(np.int32)
     cv2.fillPoly(mask, [outline], 255, cv2.LINE_AA, SHIFT)
     region = image[window]
-    lit = cv2.addWeighted(region, 0.84, np.full_like(region, colour), 0.16, 0.0)
+    lit = cv2.add(cv2.convertScaleAbs(region, alpha=0.84), (*(0.16 * part for part in colour), 0.0))
     cv2.copyTo(lit, cv2.bitwise_and(mask, surface[window]), region)
     for pixel in pixels[rays < 0.999]:
         draw_disc(image, pixel, 2.2, palette.mix(colour, (255, 255, 255), 0.5))

@@ -10,7 +10,7 @@ from maip3o.report import palette
 from maip3o.report.footage import CAUSE_TEXT, STEP_SECONDS, Footage
 from maip3o.report.palette import Colour
 from maip3o.report.video_cars import ending_colour
-from maip3o.report.video_scene import draw_disc
+from maip3o.report.video_scene import draw_disc, fill_box
 from maip3o.report.video_text import Image, draw_text, fit_text, text_width
 
 SUMMARY_WIDTH, SUMMARY_HEIGHT = 340, 216  # pixels: the summary fits into this wherever it stands
@@ -27,6 +27,7 @@ class Strip:
         self._returns = np.pad(np.cumsum(np.where(footage.active, footage.reward, 0.0).sum(axis=1)), (1, 0))  # [T + 1]
         self._lives = np.pad(np.maximum(self._births(), 1), (0, 1), mode="edge")  # [T + 1]
         self._costs = np.pad(np.cumsum(active_cost.sum(axis=1)), (1, 0)) / self._lives  # [T + 1]
+        self._blank = np.full((height, width, 3), palette.PANEL, dtype=np.uint8)
         self._last: tuple[int, Image] | None = None
 
     def _births(self) -> np.ndarray:
@@ -39,7 +40,7 @@ class Strip:
     def at(self, step: int) -> Image:
         """The strip as it stands before step `step`; the same array until another step is asked for."""
         if self._last is None or self._last[0] != step:
-            image = np.full((self.height, self.width, 3), palette.PANEL, dtype=np.uint8)
+            image = self._blank.copy()
             self._draw_summary(image, step)
             self._draw_cars(image, step)
             self._last = (step, image)
@@ -126,9 +127,8 @@ class Strip:
 
 def _bar(image: Image, left: float, right: float, top: float, height: int, share: float, colour: Colour) -> None:
     x0, x1, y0 = round(left), round(right), round(top)
-    image[y0 : y0 + height, x0:x1] = palette.PANEL_LINE
-    filled = x0 + round((x1 - x0) * float(np.clip(share, 0.0, 1.0)))
-    image[y0 : y0 + height, x0:filled] = colour
+    fill_box(image, x0, y0, x1 - x0, height, palette.PANEL_LINE)
+    fill_box(image, x0, y0, round((x1 - x0) * min(max(share, 0.0), 1.0)), height, colour)
 
 
 def _tick(image: Image, x: float, top: float, bottom: float) -> None:

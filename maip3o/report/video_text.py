@@ -33,6 +33,7 @@ def _mask(text: str, size: int, bold: bool) -> tuple[NDArray[np.float32], int]:
     return np.asarray(bitmap, dtype=np.float32).reshape(height, width, 1) / 255.0, int(top)
 
 
+@lru_cache(maxsize=8192)
 def text_width(text: str, size: int, bold: bool = False) -> int:
     return int(_font(size, bold).getlength(text))
 
