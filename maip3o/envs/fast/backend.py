@@ -132,7 +132,7 @@ class FastBackend:
         slots = np.flatnonzero(self._cars["alive"])
         self._act(slots, action)
         self._remove_old_wrecks()
-        touched = self._world.step()
+        touched = self._world.step(self._cars, self._map.kerbs)
         self._read_poses(slots)
         self._check_contacts(slots, touched)
         self._localise(slots)
@@ -239,15 +239,14 @@ class FastBackend:
         cars["jolted"] = False
         if world.jolted:
             cars["jolted"][list(world.jolted)] = True
-        test = world.ray_test
         asked = observe_beams(
             cars,
             slots,
             world.body_addresses,
             self._beam_angles,
             self._reach,
-            test.function,
-            test.ray,
+            world.ray_test,
+            world.ray,
             beams,
             ask_world,
         )

@@ -59,8 +59,8 @@ def _near_kerb(car: Any, kerbs: Any) -> bool:
 @kernel
 def _near_car(cars: Any, slot: int) -> bool:
     car = cars[slot]
-    for other in range(len(cars)):  # noqa: SIM110
-        if other != slot and cars[other].present and boxes_meet(car, cars[other]):
+    for other in range(len(cars)):
+        if other != slot and cars[other].present and boxes_meet(car, cars[other], GUARD):
             return True
     return False
 
@@ -81,10 +81,10 @@ def box_meets_segment(x: float, y: float, hx: float, hy: float, length: float, w
 
 
 @kernel
-def boxes_meet(a: Any, b: Any) -> bool:
-    """Separating axes of two cars' boxes."""
+def boxes_meet(a: Any, b: Any, guard: float) -> bool:
+    """Separating axes of two cars' boxes, one of them wider by `guard`."""
     dx, dy = b.true_x - a.true_x, b.true_y - a.true_y
-    slack = GUARD + a.slack + b.slack
+    slack = guard + a.slack + b.slack
     if dx * dx + dy * dy > (2 * REACH + slack) ** 2:
         return False
     cosine = abs(a.true_heading_x * b.true_heading_x + a.true_heading_y * b.true_heading_y)

@@ -1,9 +1,9 @@
-"""Bullet's own ray test against one body, called from compiled code.
+"""Bullet's own functions and objects, reached from compiled code.
 
-Panda3D ships Bullet inside of its own library, wraps each ray in a dozen Python objects, and sends it through the whole
-world: past the sender's own box, which costs most, and past kerbs and ground, which lidar does not see. Here the same
-function of the same library is called for the one car that a beam can hit. It is found through the library's symbol
-table; where that fails (another platform, another Panda3D), rays go through Panda3D, with the same result.
+Panda3D ships Bullet inside of its own library and wraps each call in Python objects. Here functions of the same library
+are called on the same objects; they are found through the library's symbol table, and objects are recognised by their
+vtables. Where that fails (another platform, another Panda3D), `find_bullet` returns None, and everything goes through
+Panda3D, with the same results.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import ctypes
 import platform
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +23,16 @@ from numba.extending import intrinsic
 
 LIBRARY = Path(panda3d.__file__).parent / "libpandabullet.so.1.10"
 PANDA3D_VERSION = "1.10.13"
-BODY = "_ZTV11btRigidBody"
-CALLBACK = "_ZTVN16btCollisionWorld24ClosestRayResultCallbackE"
-RAY_TEST = (
-    "_ZN16btCollisionWorld13rayTestSingleERK11btTransformS2_P17btCollisionObjectPK16btCollisionShapeS2_"
-    "RNS_17RayResultCallbackE"
-)
+SYMBOLS = {
+    "body": "_ZTV11btRigidBody",
+    "vehicle": "_ZTV16btRaycastVehicle",
+    "raycaster": "_ZTV25btDefaultVehicleRaycaster",
+    "callback": "_ZTVN16btCollisionWorld24ClosestRayResultCallbackE",
+    "ray_test": "_ZN16btCollisionWorld13rayTestSingleERK11btTransformS2_P17btCollisionObjectPK16btCollisionShapeS2_"
+    "RNS_17RayResultCallbackE",
+}
 FIRST_VIRTUAL = 16  # bytes from a vtable's symbol to what objects point at
-SEARCHED_BYTES = 400  # of a Panda3D body node, for its pointer to the Bullet body
+SEARCHED_BYTES = 400  # of an object, for its pointer to another one
 BODY_TRANSFORM, BODY_SHAPE = 8, 200  # offsets of m_worldTransform and m_collisionShape in btCollisionObject
 
 # What the function is given: two transforms, and a btCollisionWorld::ClosestRayResultCallback of Bullet 2.84.
@@ -47,6 +48,8 @@ _RAY_FIELDS: dict[str, tuple[str, int]] = {  # name: format, offset
     "mask": ("i2", 154),
     "ray_start": ("4f4", 160),
     "ray_end": ("4f4", 176),
+    "normal": ("4f4", 192),
+    "point": ("4f4", 208),
 }
 RAY = np.dtype(
     {
@@ -58,40 +61,47 @@ RAY = np.dtype(
 )
 
 
-@dataclass
-class RayTest:
-    function: int  # address; 0: rays go through Panda3D
-    body_vtable: int
-    ray: Any  # [1] RAY
-    body_offset: int = -1  # bytes from a Panda3D node to its pointer to the Bullet body; found at first use
+class Bullet:
+    """Addresses in the library."""
 
-    def body_of(self, panda_node: Any) -> int:
-        """Address of the Bullet body of a Panda3D node."""
-        if not self.function:
-            return 0
-        if self.body_offset < 0:
-            self.body_offset = _pointer_offset(panda_node.this, self.body_vtable)
-        return _follow(panda_node.this + self.body_offset)
+    def __init__(self, addresses: dict[str, int]) -> None:
+        self.ray_test = addresses["ray_test"]
+        self._vtables = {kind: addresses[kind] + FIRST_VIRTUAL for kind in ("body", "vehicle", "raycaster", "callback")}
+        self._offsets: dict[str, int] = {}
+
+    def vtable(self, kind: str) -> int:
+        return self._vtables[kind]
+
+    def pointer_to(self, kind: str, owner: int) -> int:
+        """Address of the field in which the object at `owner` keeps its pointer to a Bullet object of that kind."""
+        if kind not in self._offsets:  # the same in all owners
+            self._offsets[kind] = _pointer_offset(owner, self._vtables[kind])
+        return owner + self._offsets[kind]
+
+    def body_of(self, node: Any) -> int:
+        """Address of the btRigidBody of a BulletRigidBodyNode."""
+        return follow(self.pointer_to("body", node.this))
+
+    def new_ray(self) -> Any:
+        """[1] RAY, ready for points."""
+        ray = np.zeros(1, dtype=RAY)
+        ray["start_basis"][:, [0, 5, 10]] = ray["end_basis"][:, [0, 5, 10]] = 1.0
+        ray["vtable"], ray["group"], ray["mask"] = self._vtables["callback"], 1, -1
+        return ray
 
 
-def find_ray_test() -> RayTest:
-    ray = np.zeros(1, dtype=RAY)
+def find_bullet() -> Bullet | None:
     known = sys.platform == "linux" and platform.machine() == "x86_64" and panda3d.__version__ == PANDA3D_VERSION
     if not known or not LIBRARY.exists():
-        return RayTest(0, 0, ray)
+        return None
     library = ctypes.CDLL(str(LIBRARY))
     try:
-        body, callback, function = (
-            ctypes.addressof(ctypes.c_char.in_dll(library, name)) for name in (BODY, CALLBACK, RAY_TEST)
-        )
+        return Bullet({k: ctypes.addressof(ctypes.c_char.in_dll(library, name)) for k, name in SYMBOLS.items()})
     except ValueError:  # no such symbol
-        return RayTest(0, 0, ray)
-    ray["start_basis"][:, [0, 5, 10]] = ray["end_basis"][:, [0, 5, 10]] = 1.0
-    ray["vtable"], ray["group"], ray["mask"] = callback + FIRST_VIRTUAL, 1, -1
-    return RayTest(function, body + FIRST_VIRTUAL, ray)
+        return None
 
 
-def _follow(address: int) -> int:
+def follow(address: int) -> int:
     return ctypes.c_uint64.from_address(address).value
 
 
@@ -99,8 +109,8 @@ def _pointer_offset(panda_object: int, vtable: int) -> int:
     """Where in a Panda3D object its pointer to a Bullet object stands, which is recognised by its vtable."""
     readable = _readable_memory()
     for offset in range(0, SEARCHED_BYTES, 8):
-        target = _follow(panda_object + offset)
-        if target % 8 == 0 and any(low <= target < high - 8 for low, high in readable) and _follow(target) == vtable:
+        target = follow(panda_object + offset)
+        if target % 8 == 0 and any(low <= target < high - 8 for low, high in readable) and follow(target) == vtable:
             return offset
     raise LookupError("no Bullet object")
 
@@ -113,6 +123,16 @@ def _readable_memory() -> list[tuple[int, int]]:
             low, high = (int(address, 16) for address in addresses.split("-"))
             ranges.append((low, high))
     return ranges
+
+
+@intrinsic
+def at_address(typing_context: Any, address: Any) -> Any:
+    """An integer as a pointer, for numba.carray."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.int64), generate
 
 
 @intrinsic

@@ -18,7 +18,8 @@ from panda3d.core import NodePath, PythonCallbackObject, TransformState, Vec3
 
 from maip3o.envs.contract import FloatArray
 from maip3o.envs.fast.lidar import HEIGHT as LIDAR_HEIGHT
-from maip3o.envs.fast.native import find_ray_test
+from maip3o.envs.fast.native import RAY, find_bullet, follow
+from maip3o.envs.fast.wheels import GroundRaycaster, choose_raycasters
 
 LENGTH, WIDTH, HEIGHT = Vehicle.DEFAULT_LENGTH, Vehicle.DEFAULT_WIDTH, Vehicle.DEFAULT_HEIGHT
 LIDAR_MASK = CollisionGroup.can_be_lidar_detected()
@@ -142,8 +143,11 @@ class World:
         self.jolted: set[int] = set()  # touched anything: car, kerb or ground
         self._sweep_shape = BulletBoxShape(Vec3(LENGTH / 2, WIDTH / 2, 1))
         self._callback = PythonCallbackObject(self._on_contact)
-        self.ray_test = find_ray_test()
-        self.body_addresses = np.zeros(num_slots, dtype=np.int64)
+        self._bullet = find_bullet()
+        self.ray_test = 0 if self._bullet is None else self._bullet.ray_test
+        self.ray = np.zeros(1, dtype=RAY) if self._bullet is None else self._bullet.new_ray()
+        self._ground_raycaster = None if self._bullet is None else GroundRaycaster(self._bullet, self._ground[0])
+        self.body_addresses, self._raycaster_fields, self._raycasters = np.zeros((3, num_slots), dtype=np.int64)
 
     def clear(self) -> None:
         if self._world is None:
@@ -173,7 +177,10 @@ class World:
         self._world.attach(body.system)
         self._world.attach(body.node)
         self.bodies[slot] = body
-        self.body_addresses[slot] = self.ray_test.body_of(body.node)
+        if self._bullet is not None and self._ground_raycaster is not None:
+            self.body_addresses[slot] = self._bullet.body_of(body.node)
+            self._raycaster_fields[slot] = field = self._ground_raycaster.field_of(body.system)
+            self._raycasters[slot] = follow(field)
 
     def finish_reset(self) -> None:
         for node in self._ground:
@@ -188,8 +195,10 @@ class World:
     def make_wreck(self, slot: int) -> None:
         self.bodies[slot].node.setStatic(True)
 
-    def step(self) -> set[int]:
+    def step(self, cars: Any, kerbs: Any) -> set[int]:
         """Five substeps. Slots of the cars that touched another car during them."""
+        if self._ground_raycaster is not None:
+            choose_raycasters(cars, kerbs, self._raycaster_fields, self._raycasters, self._ground_raycaster.address)
         self.touched, self.jolted = set(), set()
         self._world.doPhysics(FIVE_SUBSTEPS, 5, SUBSTEP)
         return self.touched
