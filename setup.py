@@ -9,7 +9,7 @@ EXTRAS = {
     "slurm": ["submitit>=1.5", "hydra-submitit-launcher>=1.2"],
     "wandb": ["wandb>=0.17"],
 }
-DEV = ["build", "hypothesis", "mypy", "pytest", "pytest-timeout", "pytest-xdist", "ruff", "types-PyYAML"]
+DEV = ["build", "hypothesis", "mypy", "pytest", "pytest-timeout", "pytest-xdist", "ruff", "types-psutil", "types-PyYAML"]
 
 setup(
     name="maip3o",
