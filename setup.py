@@ -1,5 +1,7 @@
 """Package metadata. conf/ and runners/ are reached as maip3o.conf and maip3o.runners through links in maip3o/."""
 
+from pathlib import Path
+
 from setuptools import find_packages, setup
 
 EXTRAS = {
@@ -9,13 +11,22 @@ EXTRAS = {
     "slurm": ["submitit>=1.5", "hydra-submitit-launcher>=1.2"],
     "wandb": ["wandb>=0.17"],
 }
-DEV = ["build", "hypothesis", "mypy", "pytest", "pytest-timeout", "pytest-xdist", "ruff", "types-psutil", "types-PyYAML"]
+DEV = [
+    "hypothesis",
+    "mypy",
+    "pytest",
+    "pytest-timeout",
+    "pytest-xdist",
+    "ruff",
+    "types-psutil",
+    "types-PyYAML",
+]
 
 setup(
     name="maip3o",
     version="0.1.0",
     description="Safe multi-agent reinforcement learning in driving: MAIP3O, MAP3O and MAPPO on MetaDrive",
-    long_description=open("README.md", encoding="utf-8").read(),
+    long_description=Path("README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.10,<3.12",
@@ -43,5 +54,8 @@ setup(
         "psutil>=5.9",
     ],
     extras_require={**EXTRAS, "dev": [*DEV, *EXTRAS["ray"], *EXTRAS["export"], *EXTRAS["tune"], *EXTRAS["slurm"]]},
-    classifiers=["Programming Language :: Python :: 3.11", "Topic :: Scientific/Engineering :: Artificial Intelligence"],
+    classifiers=[
+        "Programming Language :: Python :: 3.11",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
 )
