@@ -8,6 +8,7 @@ from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import Backend
 from maip3o.envs.contract import ArrayEnv
 from maip3o.envs.costs import cost_functions
+from maip3o.envs.lean_import import import_metadrive
 from maip3o.envs.observation import ObservationPart, observation_layout
 from maip3o.envs.rules import SlotEnv
 from maip3o.envs.scenarios import check_scenario, load_scenario, scenario_names
@@ -28,6 +29,7 @@ def make_array_env(scenario: ScenarioConfig, cost_names: Sequence[str]) -> Array
 
 def _make_backend(scenario: ScenarioConfig) -> Backend:
     # Imported late: MetaDrive takes seconds to import, and nobody needs it to read a config.
+    import_metadrive()
     if scenario.backend == "fast":
         from maip3o.envs.fast import FastBackend
 
