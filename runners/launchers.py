@@ -57,14 +57,14 @@ class SweepLauncher(Launcher):
         jobs = [self._prepare(initial_job_idx + i, overrides, directory) for i, overrides in enumerate(job_overrides)]
         pending = [job for job in jobs if not job.state]
         log.info("%d of %d jobs to run in %s", len(pending), len(jobs), directory)
-        ends = {job.number: replace(job, state="interrupted") for job in pending}
+        ends: dict[int, Job] = {}
         try:
             with terminate_like_interrupt():
                 for job, end in self.start(pending, directory) if pending else ():
                     ends[job.number] = sweep.with_progress(replace(job, state=end.state, message=end.message))
                     log.info("%s: %s %s", job.name, end.state, end.message)
         finally:
-            jobs = [ends.get(job.number, job) for job in jobs]
+            jobs = [job if job.state else ends.get(job.number) or sweep.stopped(job) for job in jobs]
             sweep.DONE.extend(jobs)
             sweep.save_table(sweep.DONE, directory)
         return [_job_return(job) for job in jobs]

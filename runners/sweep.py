@@ -17,9 +17,10 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from maip3o.compose import FOLDER, to_config
 from maip3o.compose import jobs as jobs_of
 from maip3o.errors import UserError
+from maip3o.runners.job import OUTPUT
 
 WORKERS_OF_A_JOB = 4  # `jobs: auto` gives every job this many cores if there are enough
-SETTLED = ("finished", "finished before", "submitted before")
+SETTLED = ("finished", "finished before")
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,12 @@ def with_progress(job: Job) -> Job:
         result = result if found is None else float(found)
     kept = result if job.state in ("finished", "") else job.result
     return replace(job, episodes=int(episodes), seconds=float(seconds), result=kept)
+
+
+def stopped(job: Job) -> Job:
+    """A job that had not ended when the sweep was stopped."""
+    begun = (job.directory / OUTPUT).exists()
+    return with_progress(replace(job, state="interrupted" if begun else "not started"))
 
 
 def cores_per_job(jobs: int | str, pending: int) -> tuple[int, int]:

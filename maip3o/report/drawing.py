@@ -133,6 +133,7 @@ def profiles(rows: Sequence[Row], label: str) -> Figure:
                 panel.fill_between(x, low, high, step="post", color=look["color"], alpha=0.18, linewidth=0)
             panel.set_title(style.title_of(scenario))
             panel.set_ylabel("share of runs above")
+            panel.xaxis.set_major_locator(MaxNLocator(5))
             panel.set_ylim(-0.03, 1.03)
         axes[-1].set_xlabel(f"final {label}")
         style.add_legend(figure, axes)
