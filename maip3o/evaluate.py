@@ -97,9 +97,8 @@ def run(arguments: list[str]) -> Path:
             evaluations.append(
                 evaluate(pool, policy, config, request.episodes, request.protocols, request.deterministic)
             )
-        clips = (
-            film(pool, policy, rival, evaluations[0], videos, gif=request.gif, replay=request.replay) if videos else []
-        )
+        wishes = {"video": request.video, "gif": request.gif, "replay": request.replay}
+        clips = film(pool, policy, rival, evaluations[0], videos, **wishes) if videos else []
     console.print(result_table(policy, evaluations, request))
     path = write_evaluation(folder, policy, request.deterministic, evaluations, clips)
     console.print(f"written: {path}")
@@ -138,7 +137,7 @@ def evaluated_config(policy: Policy, request: Request, num_agents: int | None) -
 
 
 def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]:
-    """Folder of evaluation.json and folder of videos (None: no videos), both made and found writable."""
+    """Folder of evaluation.json and folder of videos (None: no videos), both found writable."""
     wants_video = request.video or request.replay
     if request.out is not None:
         folder = videos = Path(request.out)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from maip3o.report.replay import replay_page
 from maip3o.report.statistics import EpisodeTable, tabulate
 from maip3o.report.video import HEIGHT, WIDTH, clip_frames, versus_frames
 from maip3o.report.video_encode import write_gif, write_mp4
+from maip3o.report.video_text import Image
 from maip3o.runners.evaluation import evaluate_policy, evaluation_job
 from maip3o.runners.pool import Pool
 from maip3o.runners.recording import record_episode
@@ -94,40 +95,57 @@ def progress_bar() -> Progress:
 
 
 def film(
-    pool: Pool, policy: Policy, rival: Policy | None, evaluation: Evaluation, folder: Path, *, gif: bool, replay: bool
+    pool: Pool,
+    policy: Policy,
+    rival: Policy | None,
+    evaluation: Evaluation,
+    folder: Path,
+    *,
+    video: bool,
+    gif: bool,
+    replay: bool,
 ) -> list[dict[str, Any]]:
-    """Videos of an evaluation; returns what each file shows."""
+    """Videos and replay page of an evaluation; returns what each file shows."""
+    if rival is not None:
+        require_fitting_observation(pool, rival, replace(rival.config, scenario=evaluation.config.scenario))
     protocol, table = list(evaluation.tables.items())[-1]
     camera = Cameraman(pool, evaluation, protocol)
     wanted = outcome_seeds(table)
-    reel = worst_seeds(table)
-    clips: list[dict[str, Any]] = []
-    with progress_bar() as progress:
-        bar = progress.add_task("filming", total=len(wanted) + bool(reel) + bool(rival))
-        for outcome, seed in wanted.items():
-            path = folder / f"{outcome}.mp4"
-            write_mp4(path, clip_frames(camera.footage(policy, seed)))
-            clips.append(_clip(path, policy.name, outcome.replace("_", " "), [seed]))
-            progress.advance(bar)
-        if reel:
-            path = folder / "failure_reel.mp4"
-            write_mp4(path, reel_frames([camera.footage(policy, seed) for seed in reel], WIDTH, HEIGHT))
-            clips.append(_clip(path, policy.name, "failure reel", reel))
-            progress.advance(bar)
-        if rival is not None:
-            path = folder / f"versus_{rival.name}.mp4"
-            write_mp4(path, versus_frames(camera.footage(policy, 0), camera.footage(rival, 0)))
-            clips.append(_clip(path, f"{policy.name}, {rival.name}", "side by side", [0]))
-            progress.advance(bar)
+    folder.mkdir(parents=True, exist_ok=True)
+    clips = _videos(camera, policy, rival, wanted, worst_seeds(table), folder) if video else []
+    for clip in list(clips) if gif else []:
+        path = clip["file"].with_suffix(".gif")
+        write_gif(clip["file"], path)
+        clips.append({**clip, "file": path})
     if replay:
         path = folder / "replay.html"
         shown = [(outcome.replace("_", " "), camera.footage(policy, seed)) for outcome, seed in wanted.items()]
         path.write_text(replay_page(shown, f"{policy.name}: replays"), encoding="utf-8")
         clips.append(_clip(path, policy.name, "interactive replay", list(wanted.values())))
-    for clip in [clip for clip in clips if gif and clip["file"].suffix == ".mp4"]:
-        path = clip["file"].with_suffix(".gif")
-        write_gif(clip["file"], path)
-        clips.append({**clip, "file": path})
+    return clips
+
+
+def _videos(
+    camera: Cameraman, policy: Policy, rival: Policy | None, wanted: dict[str, int], reel: list[int], folder: Path
+) -> list[dict[str, Any]]:
+    clips: list[dict[str, Any]] = []
+    with progress_bar() as progress:
+        bar = progress.add_task("filming", total=len(wanted) + bool(reel) + bool(rival))
+
+        def write(name: str, frames: Iterator[Image], who: str, what: str, seeds: list[int]) -> None:
+            write_mp4(folder / name, frames)
+            clips.append(_clip(folder / name, who, what, seeds))
+            progress.advance(bar)
+
+        for outcome, seed in wanted.items():
+            frames = clip_frames(camera.footage(policy, seed))
+            write(f"{outcome}.mp4", frames, policy.name, outcome.replace("_", " "), [seed])
+        if reel:
+            frames = reel_frames([camera.footage(policy, seed) for seed in reel], WIDTH, HEIGHT)
+            write("failure_reel.mp4", frames, policy.name, "failure reel", reel)
+        if rival is not None:
+            frames = versus_frames(camera.footage(policy, 0), camera.footage(rival, 0))
+            write(f"versus_{rival.name}.mp4", frames, f"{policy.name}, {rival.name}", "side by side", [0])
     return clips
 
 

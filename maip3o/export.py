@@ -40,6 +40,7 @@ def run(arguments: list[str]) -> Path:
     difference = largest_difference(policy, content)
     if not difference <= TOLERANCE:
         raise RunError(f"{path}: not written, its actions differ from torch's by {difference:.2g}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     print(f"written: {path} ({len(content) / 1024:.0f} KiB; largest difference from torch {difference:.1e})")
     return path

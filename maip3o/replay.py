@@ -56,6 +56,7 @@ def run(arguments: list[str]) -> Path:
         require_fitting_observation(pool, policy, config)
         camera = Cameraman(pool, Evaluation(config, values.get("deterministic", True)), values.get("protocol", "full"))
         shown = [("", camera.footage(policy, seed)) for seed in values.get("seeds", [0])]
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(replay_page(shown, f"{policy.name} on {config.scenario.name}"), encoding="utf-8")
     print(f"written: {path}")
     return path

@@ -81,7 +81,7 @@ def _worst_agent(table: EpisodeTable) -> dict[str, Any]:
     lives = table.slot_lives.sum(axis=0)
     shares = table.slot_eliminated.sum(axis=0) / np.maximum(lives, 1)
     slot = int(shares.argmax())
-    estimate = bootstrap_ratio(table.slot_eliminated[:, slot], np.maximum(table.slot_lives[:, slot], 1))
+    estimate = share_of_lives(table.slot_eliminated[:, slot], table.slot_lives[:, slot])
     return {"slot": slot, "eliminated": asdict(estimate)}
 
 
@@ -106,7 +106,7 @@ def card_table(title: str, cards: dict[str, dict[str, Any]]) -> Table:
             "  episodes within the limit", *(interval(part["episodes_within_limit"], "share") for part in parts)
         )
     table.add_row(
-        "  most failing agent",
+        "most failing agent",
         *(
             f"{card['worst_agent']['slot']}: {interval(card['worst_agent']['eliminated'], 'share')}"
             for card in cards.values()

@@ -21,14 +21,12 @@ if TYPE_CHECKING:
 
 
 def require_writable(folder: Path, key: str) -> None:
-    """Make the folder, or say in one line why that cannot be, before anything is simulated."""
-    probe = folder / f".writable_{os.getpid()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise UserError(f"{key}={folder}: cannot write there ({error.strerror or error})") from None
+    """Say in one line that the folder cannot be made or written, before anything is simulated. Makes nothing."""
+    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not there.is_dir():
+        raise UserError(f"{key}={folder}: cannot write there ({there} is no folder)")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UserError(f"{key}={folder}: cannot write there ({there} is not writable)")
 
 
 def write_evaluation(
@@ -39,6 +37,7 @@ def write_evaluation(
     clips: Sequence[dict[str, Any]],
 ) -> Path:
     """evaluation.json (the first setting on top, further ones under `transfer`), reliability.png and transfer.png."""
+    folder.mkdir(parents=True, exist_ok=True)
     main = evaluations[0]
     content: dict[str, Any] = {
         "policy": policy.name,

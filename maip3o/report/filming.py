@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maip3o.config import ScenarioConfig
-from maip3o.envs.contract import FloatArray
+from maip3o.envs.contract import ELIMINATED, FloatArray
 from maip3o.policy import Policy
 from maip3o.report.footage import Footage
 from maip3o.runners.recording import Recording
@@ -14,9 +14,18 @@ LIDAR_RAYS, LIDAR_RANGE = 72, 40.0  # MetaDrive's multi-agent defaults
 
 
 def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording) -> Footage:
-    """What a video or replay of this recording shows; the first constraint is the one in the strip."""
+    """What a video or replay of this recording shows; the first constraint is the one in the strip.
+
+    A policy trained without any shows who was eliminated, without a limit and without a prediction.
+    """
     episode = recording.episode
-    constraint = next(iter(policy.config.constraints))
+    constraint = next(iter(policy.config.constraints), None)
+    if constraint is None:
+        cost, limit = np.isin(episode.cause, ELIMINATED).astype(np.float32), float("nan")
+        risk = np.full(episode.active.shape, np.nan, dtype=np.float32)
+    else:
+        cost, limit = episode.cost[..., 0], policy.config.constraints[constraint].limit
+        risk = policy.predicted_costs(episode, constraint)
     rays, reach = _lidar(scenario)
     return Footage(
         policy=policy.name,
@@ -26,10 +35,10 @@ def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording)
         active=episode.active,
         cause=episode.cause,
         reward=np.where(episode.active, episode.reward, 0.0),
-        cost=np.where(episode.active, episode.cost[..., 0], 0.0),
-        constraint=constraint,
-        limit=policy.config.constraints[constraint].limit,
-        risk=policy.predicted_costs(episode, constraint),
+        cost=np.where(episode.active, cost, 0.0),
+        constraint=constraint or "termination",
+        limit=limit,
+        risk=risk,
         value=policy.predicted_values(episode),
         lidar=_last(episode.observation, rays),
         lidar_range=reach,

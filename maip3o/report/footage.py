@@ -60,7 +60,7 @@ class Footage:
     reward: FloatArray  # [T, A]
     cost: FloatArray  # [T, A] of the constraint shown
     constraint: str  # its name
-    limit: float  # its limit, per car
+    limit: float  # its limit, per car; NaN if there is none
     risk: FloatArray  # [T, A] the cost critic's prediction; NaN where nobody acts
     value: FloatArray  # [T, A] the value critic's prediction; NaN where nobody acts
     lidar: FloatArray  # [T, A, L] share of the range at which each ray ends; ray i points heading + 2 pi i / L

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import cv2
 import numpy as np
@@ -126,7 +127,9 @@ def draw_lidar(
     outline = np.rint((pixels - low - 0.5) * (1 << SHIFT)).astype(np.int32)
     cv2.fillPoly(mask, [outline], 255, cv2.LINE_AA, SHIFT)
     region = image[window]
-    lit = cv2.add(cv2.convertScaleAbs(region, alpha=0.84), (*(0.16 * part for part in colour), 0.0))
+    # OpenCV takes a colour for the second array; its type stubs do not know that.
+    light: Any = (*(0.16 * part for part in colour), 0.0)
+    lit = cv2.add(cv2.convertScaleAbs(region, alpha=0.84), light)
     cv2.copyTo(lit, cv2.bitwise_and(mask, surface[window]), region)
     for pixel in pixels[rays < 0.999]:
         draw_disc(image, pixel, 2.2, palette.mix(colour, (255, 255, 255), 0.5))

@@ -63,15 +63,14 @@ class Strip:
             draw_text(image, label, x, 116, 12, palette.TEXT_DIM)
 
         cost, limit = float(self._costs[step]), footage.limit
-        over = cost > limit
+        tone = palette.BAD if cost > limit else palette.GOOD
         draw_text(image, f"{footage.constraint} cost per car", left, 144, 13, palette.TEXT_DIM)
-        draw_text(
-            image, f"{cost:.2f}", right - 78, 141, 16, palette.BAD if over else palette.GOOD, bold=True, anchor="right"
-        )
-        draw_text(image, f"limit {limit:.2f}", right, 144, 13, palette.TEXT_DIM, anchor="right")
-        scale = max(1.0, limit)
-        _bar(image, left, right, 168, 10, cost / scale, palette.BAD if over else palette.GOOD)
-        _tick(image, left + (right - left) * limit / scale, 163, 183)
+        draw_text(image, f"{cost:.2f}", right - 78, 141, 16, tone, bold=True, anchor="right")
+        scale = 1.0 if np.isnan(limit) else max(1.0, limit)
+        _bar(image, left, right, 168, 10, cost / scale, tone)
+        if np.isfinite(limit):
+            draw_text(image, f"limit {limit:.2f}", right, 144, 13, palette.TEXT_DIM, anchor="right")
+            _tick(image, left + (right - left) * limit / scale, 163, 183)
 
     def _counts(self, step: int) -> list[tuple[str, str, Colour]]:
         ended = self.footage.cause[:step]
