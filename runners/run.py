@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -59,6 +60,8 @@ def only_one_trainer(directory: Path) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(f"{directory}: another process is training in this directory") from None
+        except OSError:  # a network file system without locks
+            pass
         yield
     finally:
         os.close(descriptor)
@@ -71,6 +74,9 @@ def _terminate_like_interrupt() -> Iterator[None]:
     def interrupt(number: int, frame: Any) -> None:
         raise KeyboardInterrupt
 
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        yield
+        return
     before = signal.signal(signal.SIGTERM, interrupt)
     try:
         yield

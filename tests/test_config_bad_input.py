@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from maip3o.compose import compose, known_keys
-from maip3o.config import Config
+from maip3o.config import Config, ScenarioConfig
 from maip3o.errors import UserError
 from maip3o.train import check
 from maip3o.validation import RULES
@@ -53,6 +54,8 @@ BAD = [
     ("scenario.end_rule=third", "must be one of half, first, all"),
     ("scenario.backend=slow", "must be one of fast, stock"),
     ("scenario.name=null", "scenario.name"),
+    ("scenario.map=moon", "must be one of intersection"),
+    ("scenario.lidar=none", "must be one of exact, analytic"),
     ("algo.gamma=1", "algo.gamma=1.0: must be in [0, 1)"),
     ("algo.gamma=nan", "algo.gamma=nan"),
     ("algo.lr=inf", "algo.lr=inf: must be above 0"),
@@ -124,8 +127,9 @@ def test_a_sweep_is_checked_job_by_job() -> None:
 
 def test_every_number_and_name_of_the_schema_has_a_rule() -> None:
     """A key that is added to the schema must say what is right for it."""
-    free = {"scenario.name", "scenario.map", "algo.name", "resume", "runner.address", "logger.wandb_project"}
+    free = {"scenario.name", "algo.name", "resume", "runner.address", "logger.wandb_project"}
     elsewhere = {"algo.penalty.name", "algo.penalty.floor_h", "constraints"}  # rules between several keys
+    elsewhere |= {f"scenario.{item.name}" for item in fields(ScenarioConfig)}  # envs.scenarios.check_scenario
     config = compose([SCENARIO])[0]
     for key in known_keys():
         value: object = config
@@ -133,6 +137,21 @@ def test_every_number_and_name_of_the_schema_has_a_rule() -> None:
             value = getattr(value, part, None)
         if isinstance(value, (int, float, str, list)) and not isinstance(value, bool):
             assert key in RULES or key in free | elsewhere, f"{key} has no rule in maip3o/validation.py"
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("scenario.num_agents=90", "holds at most"),
+        ("+scenario.metadrive.trafic_mode=1", "did you mean 'traffic_mode'"),
+        ("+scenario.metadrive.horizon=10", "set scenario.horizon instead"),
+        ("+scenario.metadrive.start_seed=10", "this project sets it"),
+    ],
+)
+def test_what_only_the_simulator_knows_is_asked_before_the_start(override: str, expected: str) -> None:
+    with pytest.raises(UserError, match=expected):
+        check([SCENARIO, override], None, multirun=False)
 
 
 @pytest.mark.parametrize("overrides", [["algo.lr=x"], ["+scenario=nowhere"], ["-m", "algo.clip=0.1,2"], ["--nonsense"]])

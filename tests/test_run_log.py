@@ -134,3 +134,22 @@ def test_weights_and_biases_reads_tensorboard(tmp_path: Path, monkeypatch: pytes
     assert calls[0]["sync_tensorboard"] is True
     assert calls[0]["resume"] == "allow"
     assert calls[1] == {}
+
+
+def test_versions_of_earlier_sessions_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "versions.json"
+    path.write_text(json.dumps({"commit": "old", "packages": {}}))
+    for _ in range(2):
+        with RunLog(tmp_path, toy_config(), NOTHING):
+            pass
+    content = json.loads(path.read_text())
+    assert content["earlier"] == [{"commit": "old", "packages": {}}]
+    assert content["packages"]["numpy"]
+
+
+def test_reader_who_has_gone_does_not_end_the_run() -> None:
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    ProgressLine(stream=Closed()).say("hello")

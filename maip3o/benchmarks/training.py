@@ -8,12 +8,12 @@ python -m maip3o.benchmark training rounds=5
 
 from __future__ import annotations
 
-import os
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import loky
 import psutil
 import torch
 
@@ -88,7 +88,7 @@ def run(
 ) -> dict[str, Any]:
     """rounds: measured iterations per setting, after one that is not; episodes: of an iteration."""
     config, _ = compose([f"+scenario={scenario}", f"episodes_per_iteration={episodes}", f"total_episodes={episodes}"])
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    torch.set_num_threads(loky.cpu_count())
     with ExitStack() as pools:
         settings = [
             _setting(config, backend, int(count), checkpoint_name, pools)

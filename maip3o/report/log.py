@@ -8,7 +8,6 @@ import math
 import os
 import platform
 import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -52,7 +51,7 @@ class RunLog:
         self._metrics.truncate(counters["metrics_bytes"])
         self._wandb = _weights_and_biases(directory, config)  # before the writer that it is to watch
         self._events = _tensorboard(directory, config, counters["episodes"])
-        _write_json(directory / "versions.json", versions())
+        _write_json(directory / "versions.json", versions(directory / "versions.json"))
         self.saved(counters)
         verb = "training" if counters["episodes"] == 0 else f"going on at episode {counters['episodes']}"
         log.info("%s: %s", directory, verb)
@@ -143,8 +142,8 @@ def _tensorboard(directory: Path, config: Config, episodes: int) -> Any:
     return SummaryWriter(str(directory), purge_step=episodes + 1 if episodes else None)
 
 
-def versions() -> dict[str, Any]:
-    """What the run was made with."""
+def versions(before: Path | None = None) -> dict[str, Any]:
+    """What the run is made with; `earlier` lists what its earlier sessions, told by the file `before`, had instead."""
     packages = {}
     for name in PACKAGES:
         try:
@@ -152,15 +151,19 @@ def versions() -> dict[str, Any]:
         except PackageNotFoundError:
             continue
     commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
-    return {
+    content: dict[str, Any] = {
         "commit": commit,
         "uncommitted_changes": None if changed is None else bool(changed),
         "packages": packages,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "machine": platform.machine(),
-        "command": sys.argv,
     }
+    with suppress(OSError, ValueError):
+        old = json.loads(before.read_text(encoding="utf-8")) if before is not None else content
+        earlier = old.pop("earlier", [])
+        content["earlier"] = earlier if old == content else [*earlier, old]
+    return content
 
 
 def _git(*arguments: str) -> str | None:

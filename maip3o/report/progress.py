@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TextIO
 
 LOG_FILE_INTERVAL = 30.0  # seconds between two lines where nothing can be rewritten
@@ -87,8 +88,9 @@ class ProgressLine(logging.Handler):
         )
 
     def _write(self, text: str) -> None:
-        self.stream.write(text)
-        self.stream.flush()
+        with suppress(OSError, ValueError):  # whoever was reading has gone: no reason to end a run
+            self.stream.write(text)
+            self.stream.flush()
 
 
 def _in_notebook(stream: TextIO) -> bool:
