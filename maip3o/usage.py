@@ -38,7 +38,7 @@ def usage() -> str:
 
 def _group(name: str) -> str:
     rows = [f"  {name}=" if name not in ("scenario", "experiment") else f"  +{name}="]
-    return "\n".join(rows + [f"    {option:<20}{_first_comment(name, option)}".rstrip() for option in options(name)])
+    return "\n".join(rows + [f"    {option:<22}{_first_comment(name, option)}".rstrip() for option in options(name)])
 
 
 def _first_comment(group: str, option: str) -> str:
