@@ -20,12 +20,15 @@ from maip3o.envs.scenarios import load_scenario
 GROUPS = (
     ("intersection", 10, 250),
     ("parking_lot", 10, 150),
+    ("intersection_respawn", 30, 120),
+    ("parking_lot_respawn", 10, 120),
+    ("intersection", 2, 250),
     ("parking_lot", 2, 250),
     ("intersection", 30, 100),
-    ("intersection", 3, 200),
-    ("intersection", 1, 100),
+    ("intersection", 5, 200),
+    ("intersection", 1, 250),
     ("parking_lot", 5, 120),
-    ("parking_lot", 1, 100),
+    ("parking_lot", 1, 250),
 )
 EVENTS = ("arrived", "crash_vehicle", "crash_sidewalk", "out_of_road", "max_step")
 BEAMS_FROM = 19  # column of the observation

@@ -23,6 +23,7 @@ CAR = np.dtype(
         ("to_local", "f8", (4,)),  # rows of the matrix that turns a world vector into the car's frame
         ("speed", "f8"),  # m/s
         ("speed_km_h", "f8"),
+        ("steps", "i8"),  # driven so far
         ("steering", "f8"),  # last action, in [-1, 1]
         ("throttle", "f8"),
         # Bullet's own pose, good to a fraction of a millimetre: for the guard bands around contacts and rays.

@@ -5,6 +5,7 @@ Bullet's boxes touch within its contact threshold and margins (some centimetres)
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from maip3o.envs.contract import BoolArray, IntArray
@@ -14,6 +15,8 @@ HALF_LENGTH = 4.515 / 2  # DefaultVehicle
 HALF_WIDTH = 1.852 / 2
 REACH = 2.45  # metres, more than half of the box's diagonal
 GUARD = 0.12  # metres
+REGION_HALF_LENGTH, REGION_HALF_WIDTH = 4.0, 1.5  # of SpawnManager's respawn region
+REGION_GUARD = 0.5  # metres
 LINE_HALF_WIDTH = 0.0375  # PGDrivableAreaProperty.LANE_LINE_WIDTH / 4
 
 
@@ -96,4 +99,19 @@ def boxes_meet(a: Any, b: Any, guard: float) -> bool:
             return False
         if abs(dy * car.true_heading_x - dx * car.true_heading_y) > width:
             return False
+    return True
+
+
+@kernel
+def region_is_clear(cars: Any, x: float, y: float, heading: float) -> bool:
+    """Whether no car can touch the box that SpawnManager.get_available_respawn_places sweeps."""
+    hx, hy = math.cos(heading), math.sin(heading)
+    for slot in range(len(cars)):
+        car = cars[slot]
+        if car.present:
+            reach = REACH + REGION_GUARD + car.slack
+            dx, dy = car.true_x - x, car.true_y - y
+            along, across = abs(dx * hx + dy * hy), abs(dy * hx - dx * hy)
+            if along < REGION_HALF_LENGTH + reach and across < REGION_HALF_WIDTH + reach:
+                return False
     return True

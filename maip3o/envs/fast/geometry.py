@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from metadrive.component.lane.circular_lane import CircularLane
@@ -73,14 +73,20 @@ HULL_EDGE = np.dtype([("x", "f8"), ("y", "f8"), ("dx", "f8"), ("dy", "f8"), ("le
 LINE = np.dtype([("x", "f8"), ("y", "f8"), ("dx", "f8"), ("dy", "f8")])  # a segment: its middle and its half extent
 
 
-@dataclass(frozen=True)
-class MapGeometry:
+class MapArrays(NamedTuple):
+    """What the kernels are given of a map."""
+
     lanes: Any  # [number of lanes] LANE
     roads: Any  # [number of roads] ROAD; the lanes of a road stand side by side in `lanes`
     hull_edges: Any  # HULL_EDGE, counter-clockwise per lane
     solid_lines: Any  # LINE: lane lines that end a life when touched
     kerbs: Any  # LINE: the edges of the sidewalks
     max_curve_radius: float  # of the navigation observation
+
+
+@dataclass(frozen=True)
+class MapGeometry:
+    arrays: MapArrays
     node_ids: dict[str, int]
     road_ids: dict[tuple[str, str], int]
     lane_ids: dict[tuple[str, str, int], int]
@@ -114,13 +120,16 @@ def take_geometry(metadrive_map: Any, static_world: Any) -> MapGeometry:
                 lane_objects.append(lane)
     lanes, hull_edges, hulls = _lane_records(lane_objects, node_ids, road_ids)
     lanes["hit_rank"] = _hit_ranks(hulls, lane_ids, static_world)
-    return MapGeometry(
+    arrays = MapArrays(
         lanes=lanes,
         roads=roads,
         hull_edges=hull_edges,
         solid_lines=_solid_lines(static_world),
         kerbs=_kerbs(metadrive_map),
         max_curve_radius=float(BlockParameterSpace.CURVE[Parameter.radius].max),
+    )
+    return MapGeometry(
+        arrays=arrays,
         node_ids=node_ids,
         road_ids=road_ids,
         lane_ids=lane_ids,
@@ -198,7 +207,7 @@ def _hit_ranks(hulls: list[FloatArray], lane_ids: dict[tuple[str, str, int], int
             if (point.x, point.y) in asked:
                 continue
             asked.add((point.x, point.y))
-            hits = lanes_below(point.x, point.y, lane_ids, static_world)
+            hits = _lanes_below(point.x, point.y, lane_ids, static_world)
             for before, after in pairwise(hits):
                 order.add(after, before)
     ranks = np.zeros(len(hulls), dtype=np.int32)
@@ -206,15 +215,15 @@ def _hit_ranks(hulls: list[FloatArray], lane_ids: dict[tuple[str, str, int], int
     return ranks
 
 
-def lanes_below(x: float, y: float, lane_ids: dict[tuple[str, str, int], int], static_world: Any) -> list[int]:
-    """The ray test of metadrive.utils.pg.utils.ray_localization: lanes under a point, in Bullet's order."""
-    found = static_world.rayTestAll((x, y, 1.0), (x, y, -1.0))
-    nodes = [hit.getNode() for hit in found.getHits()]
-    return [
-        lane_ids[node.getPythonTag(node.getName()).base_object_name]
-        for node in nodes
-        if MetaDriveType.is_lane(node.getName())
-    ]
+def lanes_below(x: float, y: float, geometry: MapGeometry, static_world: Any) -> list[int]:
+    """The ray test of metadrive.utils.pg.utils.ray_localization: ids of the lanes under a point, in Bullet's order."""
+    return _lanes_below(x, y, geometry.lane_ids, static_world)
+
+
+def _lanes_below(x: float, y: float, lane_ids: dict[tuple[str, str, int], int], static_world: Any) -> list[int]:
+    hits = static_world.rayTestAll((x, y, 1.0), (x, y, -1.0)).getHits()
+    nodes = [node for node in (hit.getNode() for hit in hits) if MetaDriveType.is_lane(node.getName())]
+    return [lane_ids[node.getPythonTag(node.getName()).base_object_name] for node in nodes]
 
 
 def _solid_lines(static_world: Any) -> Any:

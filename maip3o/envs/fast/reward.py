@@ -9,8 +9,8 @@ from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.lanes import local_coordinates
 
 
-class RewardWeights(NamedTuple):
-    """Keys of MetaDrive's config."""
+class RewardRules(NamedTuple):
+    """Keys of MetaDrive's config, and two more."""
 
     driving_reward: float
     speed_reward: float
@@ -18,6 +18,21 @@ class RewardWeights(NamedTuple):
     out_of_road_penalty: float
     crash_vehicle_penalty: float
     crash_sidewalk_penalty: float
+    max_speed_km_h: float
+    white_lines_count: bool  # touching a continuous white line is a road exit (it is not in Parking Lot)
+
+
+def reward_rules(config: Any, max_speed_km_h: float, white_lines_count: bool) -> RewardRules:
+    return RewardRules(
+        driving_reward=float(config["driving_reward"]),
+        speed_reward=float(config["speed_reward"]),
+        success_reward=float(config["success_reward"]),
+        out_of_road_penalty=float(config["out_of_road_penalty"]),
+        crash_vehicle_penalty=float(config["crash_vehicle_penalty"]),
+        crash_sidewalk_penalty=float(config["crash_sidewalk_penalty"]),
+        max_speed_km_h=max_speed_km_h,
+        white_lines_count=white_lines_count,
+    )
 
 
 @kernel
@@ -26,9 +41,7 @@ def judge(
     slots: IntArray,
     lanes: Any,
     roads: Any,
-    weights: RewardWeights,
-    max_speed_km_h: float,
-    white_lines_count: bool,
+    rules: RewardRules,
     arrived: BoolArray,
     out_of_road: BoolArray,
     reward: FloatArray,
@@ -36,25 +49,23 @@ def judge(
 ) -> None:
     """MetaDriveEnv._is_arrive_destination, _is_out_of_road and reward_function.
 
-    white_lines_count: whether touching a continuous white line is a road exit (it is not in Parking Lot).
     Writes arrived, out_of_road, reward at the slots.
     """
     for slot in slots:
         car = cars[slot]
         arrived[slot] = _has_arrived(car, lanes, roads, two)
-        out_of_road[slot] = (
-            not car.on_lane or car.on_yellow_line or (white_lines_count and car.on_white_line) or car.crash_sidewalk
-        )
+        on_line = car.on_yellow_line or (rules.white_lines_count and car.on_white_line)
+        out_of_road[slot] = not car.on_lane or on_line or car.crash_sidewalk
         if arrived[slot]:
-            reward[slot] = weights.success_reward
+            reward[slot] = rules.success_reward
         elif out_of_road[slot]:
-            reward[slot] = -weights.out_of_road_penalty
+            reward[slot] = -rules.out_of_road_penalty
         elif car.crash_vehicle:
-            reward[slot] = -weights.crash_vehicle_penalty
+            reward[slot] = -rules.crash_vehicle_penalty
         elif car.crash_sidewalk:
-            reward[slot] = -weights.crash_sidewalk_penalty
+            reward[slot] = -rules.crash_sidewalk_penalty
         else:
-            reward[slot] = _driving_reward(car, lanes, roads, weights, max_speed_km_h, two)
+            reward[slot] = _driving_reward(car, lanes, roads, rules, two)
 
 
 @kernel
@@ -68,9 +79,7 @@ def _has_arrived(car: Any, lanes: Any, roads: Any, two: float) -> bool:
 
 
 @kernel
-def _driving_reward(
-    car: Any, lanes: Any, roads: Any, weights: RewardWeights, max_speed_km_h: float, two: float
-) -> float:
+def _driving_reward(car: Any, lanes: Any, roads: Any, rules: RewardRules, two: float) -> float:
     lane = lanes[car.current_lane]
     sign = 1.0
     if lane.road != car.current_road:
@@ -78,6 +87,6 @@ def _driving_reward(
         sign = roads[car.current_road].sign
     before, _ = local_coordinates(lane, car.last_x, car.last_y, two)
     now, _ = local_coordinates(lane, car.x, car.y, two)
-    reward = 0.0 + weights.driving_reward * (now - before) * sign
-    reward += weights.speed_reward * (car.speed_km_h / max_speed_km_h) * sign
+    reward = 0.0 + rules.driving_reward * (now - before) * sign
+    reward += rules.speed_reward * (car.speed_km_h / rules.max_speed_km_h) * sign
     return reward

@@ -42,10 +42,6 @@ def check_scenario(scenario: ScenarioConfig) -> None:
         )
     if scenario.map not in MAPS:
         raise UserError(f"backend=fast knows the maps {', '.join(MAPS)}, not {scenario.map}: use backend=stock")
-    if scenario.respawn:
-        raise UserError("backend=fast cannot respawn cars yet: use backend=stock")
-    if scenario.lidar != "exact":
-        raise UserError(f"scenario.lidar={scenario.lidar}: must be exact")
     for key in _leaves(scenario.metadrive):
         if key not in HONOURED:
             raise UserError(f"backend=fast does not know scenario.metadrive.{key}: use backend=stock")

@@ -30,14 +30,14 @@ _float_pointer = types.CPointer(types.float32)
 def _cast_on_ground(this: Any, start: Any, end: Any, result: Any) -> Any:
     """btVehicleRaycaster::castRay. result: hit point [4], normal [4], fraction."""
     context = numba.carray(this, (4,))
-    ray = numba.carray(at_address(context[RAY_ADDRESS]), (1,), RAY)  # type: ignore[call-arg]
+    ray = numba.carray(at_address(context[RAY_ADDRESS]), (1,), RAY)
     call = ray[0]
     for axis in range(3):
         call.start[axis] = call.ray_start[axis] = start[axis]
         call.end[axis] = call.ray_end[axis] = end[axis]
     call.fraction = np.float32(1.0)
     call.hit = 0
-    call_ray_test(context[FUNCTION], context[RAY_ADDRESS], context[GROUND])  # type: ignore[call-arg]
+    call_ray_test(context[FUNCTION], context[RAY_ADDRESS], context[GROUND])
     if call.hit == 0:
         return 0
     x, y, z = call.normal[0], call.normal[1], call.normal[2]

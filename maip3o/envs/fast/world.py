@@ -9,119 +9,26 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from metadrive.component.vehicle.vehicle_type import StaticDefaultVehicle as Vehicle
 from metadrive.constants import CollisionGroup
+from metadrive.manager.spawn_manager import SpawnManager
 from metadrive.type import MetaDriveType
 from metadrive.utils.math import panda_vector
-from panda3d.bullet import BulletBoxShape, BulletRigidBodyNode, BulletVehicle, BulletWorld, ZUp
-from panda3d.core import NodePath, PythonCallbackObject, TransformState, Vec3
+from panda3d.bullet import BulletBoxShape, BulletWorld
+from panda3d.core import PythonCallbackObject, TransformState, Vec3
 
 from maip3o.envs.contract import FloatArray
+from maip3o.envs.fast.body import LENGTH, WIDTH, Body
 from maip3o.envs.fast.lidar import HEIGHT as LIDAR_HEIGHT
 from maip3o.envs.fast.native import RAY, find_bullet, follow
 from maip3o.envs.fast.wheels import GroundRaycaster, choose_raycasters
 
-LENGTH, WIDTH, HEIGHT = Vehicle.DEFAULT_LENGTH, Vehicle.DEFAULT_WIDTH, Vehicle.DEFAULT_HEIGHT
 LIDAR_MASK = CollisionGroup.can_be_lidar_detected()
 SUBSTEP = 0.02  # seconds
 # Five substeps in one call. As a float32 this is what is left of five times float32(0.02): with 0.1 Bullet would carry
 # left-over time on, and every reported pose would shift by a bit.
 FIVE_SUBSTEPS = 0.09999999403953552
 SLOT_TAG = "slot"
-
-
-class Body:
-    """One car in Bullet: BaseVehicle without its scene nodes for wheels."""
-
-    def __init__(self, world: BulletWorld, parameters: dict[str, float]) -> None:
-        self.node = BulletRigidBodyNode(MetaDriveType.VEHICLE)
-        self.node.addShape(
-            BulletBoxShape(Vec3(WIDTH / 2, LENGTH / 2, HEIGHT / 2)), TransformState.makePos(Vec3(0, 0, HEIGHT / 2))
-        )
-        self.node.setDeactivationEnabled(False)
-        self.node.notifyCollisions(True)
-        self.system = BulletVehicle(world, self.node)
-        self.system.setCoordinateSystem(ZUp)
-        self.path = NodePath(self.node)
-        self.node.setIntoCollideMask(CollisionGroup.Vehicle)
-        self.node.setMass(Vehicle.MASS)
-        self._engine_force, self._brake_force = parameters["max_engine_force"], parameters["max_brake_force"]
-        self._max_steering, self._max_speed = parameters["max_steering"], parameters["max_speed_km_h"]
-        self._reverse = bool(parameters["enable_reverse"])
-        self._brake = -1.0
-        axle_height = Vehicle.TIRE_RADIUS - Vehicle.CHASSIS_TO_WHEEL_AXIS
-        for front in (True, False):
-            axle = Vehicle.FRONT_WHEELBASE if front else -Vehicle.REAR_WHEELBASE
-            for side in (Vehicle.LATERAL_TIRE_TO_CENTER, -Vehicle.LATERAL_TIRE_TO_CENTER):
-                self._add_wheel(Vec3(side, axle, axle_height), front, parameters["wheel_friction"])
-
-    def _add_wheel(self, place: Vec3, front: bool, friction: float) -> None:
-        """BaseVehicle._add_wheel"""
-        wheel = self.system.createWheel()
-        wheel.setChassisConnectionPointCs(place)
-        wheel.setFrontWheel(front)
-        wheel.setWheelDirectionCs(Vec3(0, 0, -1))
-        wheel.setWheelAxleCs(Vec3(1, 0, 0))
-        wheel.setWheelRadius(Vehicle.TIRE_RADIUS)
-        wheel.setMaxSuspensionTravelCm(Vehicle.SUSPENSION_LENGTH)
-        wheel.setSuspensionStiffness(Vehicle.SUSPENSION_STIFFNESS)
-        wheel.setWheelsDampingRelaxation(4.8)
-        wheel.setWheelsDampingCompression(1.2)
-        wheel.setFrictionSlip(friction)
-        wheel.setRollInfluence(0.5)
-
-    def place(self, x: float, y: float, heading: float) -> None:
-        """BaseVehicle.reset"""
-        self.path.setP(0)
-        self.path.setR(0)
-        self.path.setH((heading - np.pi / 2) * 180 / np.pi)
-        self.node.setStatic(False)
-        self.path.setPos(Vec3(x, y, HEIGHT / 2))
-        self.node.clearForces()
-        self.node.setLinearVelocity(Vec3(0, 0, 0))
-        self.node.setAngularVelocity(Vec3(0, 0, 0))
-        self.system.resetSuspension()
-        self.act(0.0, 0.0, 0.0)
-
-    def act(self, steering: float, throttle: float, speed_km_h: float) -> None:
-        """BaseVehicle._set_action, _apply_throttle_brake"""
-        system = self.system
-        system.setSteeringValue(steering * self._max_steering, 0)
-        system.setSteeringValue(steering * self._max_steering, 1)
-        if throttle >= 0:
-            force, brake = (0.0 if speed_km_h > self._max_speed else self._engine_force * throttle), 2.0
-        elif self._reverse:
-            force, brake = self._engine_force * throttle, 0.0
-        else:
-            force, brake = 0.0, -throttle * self._brake_force
-        for wheel in range(4):
-            system.applyEngineForce(force, wheel)
-        if brake != self._brake:
-            self._brake = brake
-            for wheel in range(4):
-                system.setBrake(brake, wheel)
-
-    def pose(self) -> tuple[float, ...]:
-        """cars.POSE_COLUMNS"""
-        node = self.node
-        transform = node.getTransform()
-        position, angles = transform.getPos(), transform.getHpr()
-        velocity = node.getLinearVelocity()
-        cell = transform.getInverse().getMat().getCell
-        return (
-            position[0],
-            position[1],
-            angles[0],
-            angles[1],
-            angles[2],
-            velocity[0],
-            velocity[1],
-            node.getAngularVelocity()[2],
-            cell(0, 0),
-            cell(0, 1),
-            cell(1, 0),
-            cell(1, 1),
-        )
+REGION_LENGTH, REGION_WIDTH = SpawnManager.RESPAWN_REGION_LONGITUDE, SpawnManager.RESPAWN_REGION_LATERAL
 
 
 class World:
@@ -130,7 +37,7 @@ class World:
     def __init__(self, engine: Any, parameters: dict[str, float], num_slots: int) -> None:
         """Takes the map's bodies over from MetaDrive's engine, which is left with an empty dynamic world."""
         self._root = engine.worldNP
-        self._static_world = engine.physics_world.static_world
+        self.static_world = engine.physics_world.static_world
         self._parameters = parameters
         self._map_nodes = [node for block in engine.current_map.blocks for node in block.dynamic_nodes]
         self._ground = list(engine.terrain.dynamic_nodes)
@@ -139,9 +46,10 @@ class World:
             empty.remove(item)
         self._world: Any = None
         self.bodies: dict[int, Body] = {}
-        self.touched: set[int] = set()
-        self.jolted: set[int] = set()  # touched anything: car, kerb or ground
-        self._sweep_shape = BulletBoxShape(Vec3(LENGTH / 2, WIDTH / 2, 1))
+        self.touched: set[int] = set()  # slots of cars that touched another car during the last step
+        self.jolted: set[int] = set()  # slots of cars that touched anything: car, kerb or ground
+        self._car_shape = BulletBoxShape(Vec3(LENGTH / 2, WIDTH / 2, 1))
+        self._region_shape = BulletBoxShape(Vec3(REGION_LENGTH / 2, REGION_WIDTH / 2, 1))
         self._callback = PythonCallbackObject(self._on_contact)
         self._bullet = find_bullet()
         self.ray_test = 0 if self._bullet is None else self._bullet.ray_test
@@ -162,6 +70,7 @@ class World:
     def begin(self) -> None:
         """A new world with the map in it. Cars come next, then `finish_reset`: the order of MetaDrive's reset."""
         self.clear()
+        self.touched, self.jolted = set(), set()
         self._world = BulletWorld()
         CollisionGroup.set_collision_rule(self._world, disable_collision=False)
         self._world.setGravity(Vec3(0, 0, -9.81))
@@ -195,13 +104,12 @@ class World:
     def make_wreck(self, slot: int) -> None:
         self.bodies[slot].node.setStatic(True)
 
-    def step(self, cars: Any, kerbs: Any) -> set[int]:
-        """Five substeps. Slots of the cars that touched another car during them."""
+    def step(self, cars: Any, kerbs: Any) -> None:
+        """Five substeps."""
         if self._ground_raycaster is not None:
             choose_raycasters(cars, kerbs, self._raycaster_fields, self._raycasters, self._ground_raycaster.address)
         self.touched, self.jolted = set(), set()
         self._world.doPhysics(FIVE_SUBSTEPS, 5, SUBSTEP)
-        return self.touched
 
     def _on_contact(self, contact: Any) -> None:
         """metadrive.engine.core.collision_callback, where only cars can be hit."""
@@ -221,17 +129,24 @@ class World:
 
     def touched_lines(self, slot: int) -> tuple[bool, bool]:
         """The static half of BaseVehicle._state_check: (yellow, white) continuous lines."""
-        contacts = self._static_world.contactTest(self.bodies[slot].node, True).getContacts()
+        contacts = self.static_world.contactTest(self.bodies[slot].node, True).getContacts()
         names = {node.getName() for contact in contacts for node in (contact.getNode0(), contact.getNode1())}
         return MetaDriveType.LINE_SOLID_SINGLE_YELLOW in names, MetaDriveType.LINE_SOLID_SINGLE_WHITE in names
 
     def on_sidewalk(self, x: float, y: float, heading: float) -> bool:
-        """The sweep of BaseVehicle._state_check (rect_region_detection)."""
+        """The sweep of BaseVehicle._state_check."""
+        return self._sweep(self._car_shape, x, y, heading, CollisionGroup.Sidewalk)
+
+    def region_is_taken(self, x: float, y: float, heading: float) -> bool:
+        """The sweep of SpawnManager.get_available_respawn_places."""
+        return self._sweep(self._region_shape, x, y, heading, CollisionGroup.Vehicle)
+
+    def _sweep(self, shape: Any, x: float, y: float, heading: float, group: Any) -> bool:
+        """metadrive.utils.pg.utils.rect_region_detection"""
         angles = Vec3(np.rad2deg(heading), 0, 0)
         start = TransformState.makePosHpr(Vec3(x, y, 10), angles)
         end = TransformState.makePosHpr(Vec3(x, y, -1), angles)
-        hit = self._world.sweepTestClosest(self._sweep_shape, start, end, CollisionGroup.Sidewalk, 0.0)
-        return bool(hit.hasHit())
+        return bool(self._world.sweepTestClosest(shape, start, end, group, 0.0).hasHit())
 
     def cast(self, slot: int, x: float, y: float, end_x: float, end_y: float) -> float:
         """One beam of metadrive.component.sensors.distance_detector.perceive."""
