@@ -8,7 +8,7 @@ EXTRAS = {
     "ray": ["ray>=2.40"],
     "export": ["onnx>=1.16", "onnxruntime>=1.18"],
     "tune": ["optuna>=4"],
-    "slurm": ["submitit>=1.5", "hydra-submitit-launcher>=1.2"],
+    "slurm": ["submitit>=1.5"],
     "wandb": ["wandb>=0.17"],
 }
 DEV = [
@@ -17,6 +17,7 @@ DEV = [
     "pytest",
     "pytest-timeout",
     "pytest-xdist",
+    "rliable>=1.2",
     "ruff",
     "types-psutil",
     "types-PyYAML",
@@ -50,7 +51,6 @@ setup(
         "matplotlib>=3.8",
         "rich>=13",
         "loky>=3.4",
-        "rliable>=1.2",
         "psutil>=5.9",
     ],
     extras_require={**EXTRAS, "dev": [*DEV, *EXTRAS["ray"], *EXTRAS["export"], *EXTRAS["tune"], *EXTRAS["slurm"]]},
