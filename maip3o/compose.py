@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from pathlib import Path
@@ -50,6 +51,8 @@ def register() -> None:
 def variant(overrides: str) -> str:
     """Name of the directory for runs with these overrides: themselves while that is a sensible name."""
     name = overrides.replace("/", "_").replace("+", "")
+    # As a sweep writes them, so that 1e-3 and 0.001 are one experiment.
+    name = re.sub(r"(?<==)-?[\d.]+e-?\d+(?=,|$)", lambda number: str(float(number[0])), name)
     if len(name) > 120:
         name = f"{name[:100]}_{hashlib.sha256(overrides.encode()).hexdigest()[:8]}"
     return name or "default"

@@ -186,7 +186,7 @@ def test_config_is_typed() -> None:
     config, directory = compose([SCENARIO, "algo=mappo", "seed=3", "algo.lr=1e-3"])
     assert isinstance(config, Config)
     assert (config.algo.name, config.algo.lr, config.seed) == ("mappo", 1e-3, 3)
-    assert directory == Path("runs/intersection/mappo/algo.lr=1e-3/seed3")
+    assert directory == Path("runs/intersection/mappo/algo.lr=0.001/seed3")  # as a sweep would write it
 
 
 def test_settings_that_make_no_other_experiment_do_not_change_the_directory() -> None:
