@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 
 from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import RawStep, empty_raw_step
 from maip3o.envs.contract import CarStates, FloatArray, IntArray, RoadMap
 from maip3o.envs.fast.body import PARAMETERS
+from maip3o.envs.fast.compiled import are_cached
 from maip3o.envs.fast.geometry import take_geometry
-from maip3o.envs.fast.passes import Outcome
+from maip3o.envs.fast.lidar import observe_beams
+from maip3o.envs.fast.passes import Outcome, conclude, look
 from maip3o.envs.fast.reward import reward_rules
 from maip3o.envs.fast.settings import check_scenario
 from maip3o.envs.fast.spawning import ParkingSpawner, Place, Spawner
@@ -24,6 +28,8 @@ class FastBackend:
 
     def __init__(self, scenario: ScenarioConfig) -> None:
         check_scenario(scenario)
+        if not are_cached(look, conclude, observe_beams):
+            print("compiling the fast simulator, once: some 20 seconds", file=sys.stderr, flush=True)
         # MetaDrive builds the map; from then on its engine only holds it.
         self._env = make_metadrive(scenario)
         self._env.reset(seed=0)

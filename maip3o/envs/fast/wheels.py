@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 
 from maip3o.envs.contract import IntArray
-from maip3o.envs.fast.compiled import kernel
+from maip3o.envs.fast.compiled import callback, kernel
 from maip3o.envs.fast.contacts import GUARD, HALF_LENGTH, HALF_WIDTH, box_meets_segment, boxes_meet
 from maip3o.envs.fast.native import RAY, Bullet, at_address, call_ray_test, follow
 
@@ -54,7 +54,7 @@ class GroundRaycaster:
 
     def __init__(self, bullet: Bullet, ground: Any) -> None:
         signature = types.int64(types.CPointer(types.int64), _float_pointer, _float_pointer, _float_pointer)
-        self._function = numba.cfunc(signature, cache=True)(_cast_on_ground)
+        self._function = callback(_cast_on_ground, signature)
         self._bullet = bullet
         self._ray = bullet.new_ray()
         original = bullet.vtable("raycaster")
