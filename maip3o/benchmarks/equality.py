@@ -9,6 +9,7 @@ python -m maip3o.benchmark equality lidar=analytic
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -21,19 +22,20 @@ from maip3o.envs.contract import FloatArray
 from maip3o.envs.scenarios import load_scenario
 from maip3o.errors import UserError
 
-# scenario, number of agents, horizon
+ALL, CALM = tuple(DRIVERS), ("route", "braking", "route")
+# scenario, number of agents, horizon, drivers
 GROUPS = (
-    ("intersection", 10, 250),
-    ("parking_lot", 10, 150),
-    ("intersection_respawn", 30, 120),
-    ("parking_lot_respawn", 10, 120),
-    ("intersection", 2, 250),
-    ("parking_lot", 2, 250),
-    ("intersection", 30, 100),
-    ("intersection", 5, 200),
-    ("intersection", 1, 250),
-    ("parking_lot", 5, 120),
-    ("parking_lot", 1, 250),
+    ("intersection", 10, 250, ALL),
+    ("parking_lot", 10, 150, ALL),
+    ("intersection_respawn", 30, 100, ALL),
+    ("parking_lot_respawn", 10, 100, ALL),
+    ("intersection", 2, 300, CALM),
+    ("parking_lot", 2, 250, CALM),
+    ("intersection", 30, 100, ALL),
+    ("intersection", 5, 200, ALL),
+    ("intersection", 1, 250, CALM),
+    ("parking_lot", 5, 120, ALL),
+    ("parking_lot", 1, 250, CALM),
 )
 EVENTS = ("arrived", "crash_vehicle", "crash_sidewalk", "out_of_road", "max_step")
 FIRST_BEAM = 19  # column of the observation
@@ -55,9 +57,15 @@ def run(episodes: int = 10, groups: int = len(GROUPS), first_seed: int = 0, lida
 
 
 def compare(
-    name: str, num_agents: int, horizon: int, episodes: int, first_seed: int, lidar: str = "exact"
+    name: str,
+    num_agents: int,
+    horizon: int,
+    drivers: Sequence[str],
+    episodes: int,
+    first_seed: int,
+    lidar: str = "exact",
 ) -> dict[str, Any]:
-    runs = [Run(list(DRIVERS)[k % len(DRIVERS)], first_seed + k) for k in range(episodes)]
+    runs = [Run(drivers[k % len(drivers)], first_seed + k) for k in range(episodes)]
     settings: dict[str, Any] = {"num_agents": num_agents, "horizon": horizon}
     fast = in_child(partial(_traces, load_scenario(name, backend="fast", lidar=lidar, **settings), runs))
     result: dict[str, Any] = {"scenario": name, **settings, "episodes": episodes}

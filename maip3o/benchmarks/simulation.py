@@ -1,6 +1,6 @@
 """How fast does one core simulate? MetaDrive as it is shipped, our stock backend and the fast one, by turns.
 
-Each simulator lives in a process of its own; they drive the same episodes one after the other. Only reset() and step()
+"analytic" is the fast backend with lidar=analytic. Each simulator lives in a process of its own; they drive the same episodes one after the other. Only reset() and step()
 are timed, in CPU seconds of that process, so that other work on the machine disturbs little. Ratios are against
 MetaDrive as shipped, per episode.
 
@@ -22,6 +22,7 @@ from maip3o.benchmarks.traces import make_backend
 from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import Backend
 from maip3o.envs.scenarios import load_scenario
+from maip3o.errors import UserError
 
 Timings = tuple[float, float, int]  # CPU seconds of the reset and of all steps, number of steps
 
@@ -34,10 +35,18 @@ def run(
     driver: str = "route",
 ) -> dict[str, Any]:
     """Drives `episodes` episodes of at most `max_steps` steps on each simulator, after one to warm up."""
-    config = load_scenario(scenario, num_agents=num_agents)
-    simulators = {"metadrive": _Shipped, "stock": make_backend, "fast": make_backend}
-    configs = {name: _with_backend(config, name) for name in simulators}
-    workers = {name: _Worker(make, configs[name], driver, max_steps) for name, make in simulators.items()}
+    if driver not in DRIVERS:
+        raise UserError(f"driver={driver}: must be one of {', '.join(DRIVERS)}")
+    simulators: dict[str, tuple[Callable[[ScenarioConfig], Any], dict[str, str]]] = {
+        "metadrive": (_Shipped, {}),
+        "stock": (make_backend, {"backend": "stock"}),
+        "fast": (make_backend, {"backend": "fast"}),
+        "analytic": (make_backend, {"backend": "fast", "lidar": "analytic"}),
+    }
+    workers = {
+        name: _Worker(make, load_scenario(scenario, num_agents=num_agents, **settings), driver, max_steps)
+        for name, (make, settings) in simulators.items()
+    }
     timings: dict[str, list[Timings]] = {name: [] for name in workers}
     for seed in range(episodes + 1):
         for name, worker in workers.items():
@@ -61,10 +70,6 @@ def run(
             if name != "metadrive"
         },
     }
-
-
-def _with_backend(config: ScenarioConfig, name: str) -> ScenarioConfig:
-    return load_scenario(config.name, num_agents=config.num_agents, backend="fast" if name == "fast" else "stock")
 
 
 def _quantities(rows: list[Timings]) -> dict[str, Any]:
