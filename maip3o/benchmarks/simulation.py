@@ -1,8 +1,8 @@
 """How fast does one core simulate? MetaDrive as it is shipped, our stock backend and the fast one, by turns.
 
-"analytic" is the fast backend with lidar=analytic. Each simulator lives in a process of its own; they drive the same episodes one after the other. Only reset() and step()
-are timed, in CPU seconds of that process, so that other work on the machine disturbs little. Ratios are against
-MetaDrive as shipped, per episode.
+"analytic" is the fast backend with lidar=analytic. Each simulator lives in a process of its own; they drive the same
+episodes one after the other. Only reset() and step() are timed, in CPU seconds of that process, so that other work on
+the machine disturbs little. Ratios are against MetaDrive as shipped, per episode.
 
 python -m maip3o.benchmark simulation scenario=parking_lot episodes=20
 """
