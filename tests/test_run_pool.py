@@ -5,7 +5,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import psutil
 import pytest
@@ -17,7 +18,8 @@ from maip3o.errors import RunError
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.rollout import rollout
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, LAST_SEED, evaluation_seeds, training_seed, training_seeds
-from tests.toy_run import assert_same_episode, toy_actor, toy_job
+from maip3o.runners.worker import NoJob, run_episode, set_job
+from tests.toy_run import InlineWorker, assert_same_episode, toy_actor, toy_job
 
 SEEDS = [7, 3, 5, 11, 2]
 LONG = 8_000  # steps: a second or two
@@ -91,6 +93,24 @@ def _with_longer_second_timeout(pool: Pool) -> list[Episode]:
     """The new worker has to import numba, which can take longer than the stopped one is granted."""
     threading.Timer(3.5, lambda: setattr(pool._runner, "episode_timeout", 60.0)).start()
     return pool.map(toy_job(hazard=0.3), SEEDS)
+
+
+def test_worker_that_forgot_its_job_is_told_again() -> None:
+    """loky recycles a process that has grown too large: the new one is young, but no episode has failed."""
+
+    class Forgetful(InlineWorker):
+        told = 0
+
+        def call(self, function: Callable[..., Any], argument: Any, timeout: float) -> Any:
+            self.told += function is set_job
+            if function is run_episode and argument == SEEDS[1] and self.told == 1:
+                raise NoJob
+            return super().call(function, argument, timeout)
+
+    worker = Forgetful()
+    pool = Pool(lambda: worker, 1, RunnerConfig(max_attempts=1))
+    assert [episode.seed for episode in pool.map(toy_job(), SEEDS)] == SEEDS
+    assert worker.told == 2
 
 
 def test_episode_that_always_fails_stops_the_run_with_seed_and_traceback() -> None:
