@@ -221,7 +221,9 @@ def register_launchers() -> None:
     try:
         importlib.import_module("hydra_plugins")
     except ImportError:  # no other plugin is installed
-        sys.modules["hydra_plugins"] = ModuleType("hydra_plugins")
+        package = ModuleType("hydra_plugins")
+        package.__path__ = []  # Hydra looks for plugins below it
+        sys.modules["hydra_plugins"] = package
     sys.modules[HYDRA_MODULE] = sys.modules[__name__]
     for launcher in (ProcessLauncher, SubmititLauncher, RayLauncher):
         Plugins.instance().register(launcher)
