@@ -81,6 +81,13 @@ class Corrected:
         # default place: all maps use the general version, and Parking Lot's filter lives in its spawn manager.
         return MultiAgentMetaDrive._respawn_single_vehicle(self, randomize_position)
 
+    @property
+    def observations(self) -> dict[str, Any]:
+        # MetaDrive also lists the cars that ended in this step, by names that are gone once a car is destroyed.
+        manager = self.agent_manager  # type: ignore[attr-defined]
+        active = {name: one for name, one in manager.observations.items() if manager.is_active_object(name)}
+        return {manager.object_to_agent(name): one for name, one in active.items()}
+
     def reward_function(self, vehicle_id: str) -> tuple[float, dict[str, Any]]:
         reward, info = super().reward_function(vehicle_id)  # type: ignore[misc]
         if "route_completion" not in info:  # Bottleneck and Tollgate leave it out
