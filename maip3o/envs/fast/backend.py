@@ -45,7 +45,7 @@ class FastBackend:
         self._road_network = engine.current_map.road_network
         self._spawner = (ParkingSpawner if parking else Spawner)(engine.spawn_manager)
         geometry = take_geometry(engine.current_map, engine.physics_world.static_world)
-        world = World(engine, {name: car_config[name] for name in PARAMETERS}, self.num_slots)
+        world = World(engine, geometry, {name: car_config[name] for name in PARAMETERS}, self.num_slots)
         self._traffic = Traffic(geometry, world, self.num_slots, rules, lidar, scenario.lidar == "analytic")
         self._routes: dict[tuple[object, str], list[str]] = {}
         self._raw = empty_raw_step(self.num_slots, self.observation_size)

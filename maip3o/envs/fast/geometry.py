@@ -66,6 +66,12 @@ LANE = np.dtype(
         ("y_max", "f8"),
         ("hull_first", "i4"),
         ("hull_count", "i4"),
+        # where Bullet keeps the hull: address, and the box that it looks at first (see lane_bodies.py)
+        ("body", "i8"),
+        ("box_x_min", "f4"),
+        ("box_x_max", "f4"),
+        ("box_y_min", "f4"),
+        ("box_y_max", "f4"),
     ]
 )
 ROAD = np.dtype([("first_lane", "i4"), ("num_lanes", "i4"), ("sign", "f8")])  # sign -1: a negative road

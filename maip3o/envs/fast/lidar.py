@@ -11,7 +11,7 @@ from maip3o.envs.contract import BoolArray, FloatArray, IntArray
 from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.contacts import HALF_LENGTH, HALF_WIDTH, REACH
 from maip3o.envs.fast.lanes import TWO_PI
-from maip3o.envs.fast.native import call_ray_test
+from maip3o.envs.fast.native import RayCall, cast
 
 GUARD = 0.05  # metres: Bullet's convex cast stops up to 1 cm early
 HEIGHT = 1.2  # Lidar.DEFAULT_HEIGHT
@@ -24,8 +24,7 @@ def observe_beams(
     bodies: IntArray,
     beam_angles: FloatArray,
     reach: float,
-    function: int,
-    ray: Any,
+    call: RayCall,
     analytic: bool,
     beams: FloatArray,
     ask_world: BoolArray,
@@ -39,25 +38,50 @@ def observe_beams(
     """
     asked = 0
     num_beams = len(beam_angles)
+    order = np.empty(len(cars), dtype=np.int64)
     for slot in slots:
         beams[slot, :] = 1.0
         ask_world[slot, :] = False
-        for other in range(len(cars)):
-            if other == slot or not cars[other].present:
-                continue
+        for k in range(_nearest_first(cars, slot, order)):
+            other = order[k]
             first, last = _beams_towards(cars[slot], cars[other], num_beams, reach)
             for number in range(first, last + 1):
                 beam = number % num_beams
-                if analytic:
-                    fraction = _cut(cars[slot], beam_angles[beam], reach, cars[other])
-                    beams[slot, beam] = min(beams[slot, beam], fraction)
-                elif function == 0 or cars[other].jolted:
+                # What stands behind a nearer car need not be asked.
+                guard = 0.0 if analytic else GUARD + cars[other].slack
+                fraction = _cut(cars[slot], beam_angles[beam], reach, cars[other], guard)
+                if fraction >= beams[slot, beam]:
+                    continue
+                if not analytic and (call.function == 0 or cars[other].jolted):
                     asked += 1
                     ask_world[slot, beam] = True
-                else:
-                    fraction = _cast(cars[slot], beam_angles[beam], reach, function, ray, bodies[other])
-                    beams[slot, beam] = min(beams[slot, beam], fraction)
+                    continue
+                if not analytic:
+                    fraction = _cast_beam(cars[slot], beam_angles[beam], reach, call, bodies[other])
+                beams[slot, beam] = min(beams[slot, beam], fraction)
     return asked
+
+
+@kernel
+def _nearest_first(cars: Any, slot: int, order: IntArray) -> int:
+    """Writes the other cars' slots by distance into `order`; returns their number."""
+    count = 0
+    for other in range(len(cars)):
+        if other == slot or not cars[other].present:
+            continue
+        away = _distance_squared(cars[slot], cars[other])
+        place = count
+        while place > 0 and _distance_squared(cars[slot], cars[order[place - 1]]) > away:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = other
+        count += 1
+    return count
+
+
+@kernel
+def _distance_squared(car: Any, other: Any) -> float:
+    return (other.true_x - car.x) ** 2 + (other.true_y - car.y) ** 2
 
 
 @kernel
@@ -85,33 +109,24 @@ def _beams_towards(car: Any, other: Any, num_beams: int, reach: float) -> tuple[
 
 
 @kernel
-def _cast(car: Any, beam_angle: float, reach: float, function: int, ray: Any, body: int) -> float:
-    """metadrive.utils.math.get_laser_end, and Bullet's ray test against one body."""
+def _cast_beam(car: Any, beam_angle: float, reach: float, call: RayCall, body: int) -> float:
+    """metadrive.utils.math.get_laser_end, and Bullet's ray test against one car."""
     angle = beam_angle + car.heading
-    call = ray[0]
-    call.start[0], call.start[1], call.start[2] = car.x, car.y, HEIGHT
-    call.end[0] = reach * math.cos(angle) + car.x
-    call.end[1] = reach * math.sin(angle) + car.y
-    call.end[2] = HEIGHT
-    for axis in range(3):
-        call.ray_start[axis], call.ray_end[axis] = call.start[axis], call.end[axis]
-    call.fraction = np.float32(1.0)
-    call.hit = 0
-    call_ray_test(function, ray.ctypes.data, body)
-    return call.fraction
+    end_x, end_y = reach * math.cos(angle) + car.x, reach * math.sin(angle) + car.y
+    return cast(call, car.x, car.y, HEIGHT, end_x, end_y, HEIGHT, body)
 
 
 @kernel
-def _cut(car: Any, beam_angle: float, reach: float, other: Any) -> float:
-    """Where a beam enters the other car's outline, as a fraction of its length; 1.0 if it misses."""
+def _cut(car: Any, beam_angle: float, reach: float, other: Any, guard: float) -> float:
+    """Where a beam enters the other car's outline, widened by `guard`: fraction of its length; 1.0 if it misses."""
     angle = beam_angle + car.heading
     ray_x, ray_y = reach * math.cos(angle), reach * math.sin(angle)
     dx, dy = other.true_x - car.x, other.true_y - car.y
     hx, hy = other.true_heading_x, other.true_heading_y
     enter, leave = 0.0, 1.0
     for along, at, half in (
-        (ray_x * hx + ray_y * hy, dx * hx + dy * hy, HALF_LENGTH),
-        (ray_y * hx - ray_x * hy, dy * hx - dx * hy, HALF_WIDTH),
+        (ray_x * hx + ray_y * hy, dx * hx + dy * hy, HALF_LENGTH + guard),
+        (ray_y * hx - ray_x * hy, dy * hx - dx * hy, HALF_WIDTH + guard),
     ):
         if abs(along) < 1e-9:
             if abs(at) > half:

@@ -8,18 +8,22 @@ from typing import Any
 from maip3o.envs.contract import BoolArray, IntArray
 from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.lanes import distance, heading_at, local_coordinates
+from maip3o.envs.fast.native import RayCall, cast
 
 # Bullet's ray hits a lane's hull up to 0.04 m outside of it, and up to 0.11 m where its convex cast stops early:
 # inside of this band of signed distances only Bullet knows.
 SURELY_ON = 0.01
 SURELY_OFF = 0.16
+ABOVE, BELOW = 1.0, -1.0  # metres: ends of the ray
 
 
 @kernel
-def lanes_under(cars: Any, slots: IntArray, lanes: Any, hull_edges: Any, hits: BoolArray, doubtful: BoolArray) -> None:
+def lanes_under(
+    cars: Any, slots: IntArray, lanes: Any, hull_edges: Any, call: RayCall, hits: BoolArray, doubtful: BoolArray
+) -> None:
     """The ray test of metadrive.utils.pg.utils.ray_localization, where geometry alone can tell.
 
-    Writes hits [A, lanes] and doubtful [A]: this car is so near to some lane's edge that Bullet has to be asked.
+    Near a lane's edge Bullet is asked. Writes hits [A, lanes] and doubtful [A]: it has to be asked through Panda3D.
     """
     for slot in slots:
         x, y = cars[slot].x, cars[slot].y
@@ -37,8 +41,12 @@ def lanes_under(cars: Any, slots: IntArray, lanes: Any, hull_edges: Any, hits: B
             outside = _outside(hull_edges, lane.hull_first, lane.hull_count, x, y)
             if outside < SURELY_ON:
                 hits[slot, k] = True
-            elif outside < SURELY_OFF:
+            elif outside >= SURELY_OFF:
+                continue
+            elif lane.body == 0 or call.function == 0:
                 doubtful[slot] = True
+            elif lane.box_x_min <= x <= lane.box_x_max and lane.box_y_min <= y <= lane.box_y_max:
+                hits[slot, k] = cast(call, x, y, ABOVE, x, y, BELOW, lane.body) < 1
 
 
 @kernel

@@ -12,7 +12,7 @@ import ctypes
 import platform
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import panda3d
@@ -20,6 +20,8 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from maip3o.envs.fast.compiled import kernel
 
 LIBRARY = Path(panda3d.__file__).parent / "libpandabullet.so.1.10"
 PANDA3D_VERSION = "1.10.13"
@@ -33,7 +35,8 @@ SYMBOLS = {
 }
 FIRST_VIRTUAL = 16  # bytes from a vtable's symbol to what objects point at
 SEARCHED_BYTES = 400  # of an object, for its pointer to another one
-BODY_TRANSFORM, BODY_SHAPE = 8, 200  # offsets of m_worldTransform and m_collisionShape in btCollisionObject
+# Offsets of m_worldTransform, m_broadphaseHandle, m_collisionShape in btCollisionObject, and of the box in the handle.
+BODY_TRANSFORM, BODY_PROXY, BODY_SHAPE, PROXY_BOX = 8, 192, 200, 28
 
 # What the function is given: two transforms, and a btCollisionWorld::ClosestRayResultCallback of Bullet 2.84.
 _RAY_FIELDS: dict[str, tuple[str, int]] = {  # name: format, offset
@@ -61,6 +64,16 @@ RAY = np.dtype(
 )
 
 
+class RayCall(NamedTuple):
+    """What it takes to call Bullet's ray test."""
+
+    function: int  # address; 0: rays have to go through Panda3D
+    ray: Any  # [1] RAY
+
+
+NO_RAY_CALL = RayCall(0, np.zeros(1, dtype=RAY))
+
+
 class Bullet:
     """Addresses in the library."""
 
@@ -82,12 +95,11 @@ class Bullet:
         """Address of the btRigidBody of a BulletRigidBodyNode."""
         return follow(self.pointer_to("body", node.this))
 
-    def new_ray(self) -> Any:
-        """[1] RAY, ready for points."""
+    def ray_call(self) -> RayCall:
         ray = np.zeros(1, dtype=RAY)
         ray["start_basis"][:, [0, 5, 10]] = ray["end_basis"][:, [0, 5, 10]] = 1.0
         ray["vtable"], ray["group"], ray["mask"] = self._vtables["callback"], 1, -1
-        return ray
+        return RayCall(self.ray_test, ray)
 
 
 def find_bullet() -> Bullet | None:
@@ -167,3 +179,17 @@ def _call_ray_test(typing_context: Any, function: Any, ray: Any, body: Any) -> A
 # mypy takes an intrinsic for a function that wants the typing context too.
 at_address: Any = _at_address
 call_ray_test: Any = _call_ray_test
+
+
+@kernel
+def cast(call: RayCall, x: float, y: float, z: float, end_x: float, end_y: float, end_z: float, body: int) -> float:
+    """Bullet's ray test of one body: the fraction of the ray at which it is hit, or 1."""
+    ray = call.ray[0]
+    ray.start[0], ray.start[1], ray.start[2] = x, y, z
+    ray.end[0], ray.end[1], ray.end[2] = end_x, end_y, end_z
+    for axis in range(3):
+        ray.ray_start[axis], ray.ray_end[axis] = ray.start[axis], ray.end[axis]
+    ray.fraction = np.float32(1.0)
+    ray.hit = 0
+    call_ray_test(call.function, call.ray.ctypes.data, body)
+    return ray.fraction

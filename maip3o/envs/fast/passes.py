@@ -9,6 +9,7 @@ from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.contacts import possible_contacts
 from maip3o.envs.fast.geometry import MapArrays
 from maip3o.envs.fast.localisation import lanes_under, localise
+from maip3o.envs.fast.native import RayCall
 from maip3o.envs.fast.navigation import follow_route, observe_checkpoints
 from maip3o.envs.fast.poses import update_poses
 from maip3o.envs.fast.reward import RewardRules, judge
@@ -42,11 +43,18 @@ class Outcome(NamedTuple):
 
 @kernel
 def look(
-    cars: Any, slots: IntArray, poses: FloatArray, arrays: MapArrays, hits: BoolArray, doubts: Doubts, two: float
+    cars: Any,
+    slots: IntArray,
+    poses: FloatArray,
+    arrays: MapArrays,
+    call: RayCall,
+    hits: BoolArray,
+    doubts: Doubts,
+    two: float,
 ) -> int:
     """New poses, and the lanes under each car. Returns the number of doubts."""
     update_poses(cars, poses, slots, two)
-    lanes_under(cars, slots, arrays.lanes, arrays.hull_edges, hits, doubts.lanes)
+    lanes_under(cars, slots, arrays.lanes, arrays.hull_edges, call, hits, doubts.lanes)
     possible_contacts(cars, slots, arrays.solid_lines, arrays.kerbs, doubts.line, doubts.kerb, doubts.car)
     count = 0
     for slot in slots:

@@ -112,7 +112,7 @@ class Traffic:
     def _look(self, slots: IntArray) -> None:
         """New poses, lanes and contacts: BaseVehicle._state_check, ray_localization."""
         cars, doubts, world = self.cars, self._doubts, self._world
-        if look(cars, slots, world.poses(slots.tolist()), self._arrays, self._hits, doubts, TWO):
+        if look(cars, slots, world.poses(slots.tolist()), self._arrays, world.ray_call, self._hits, doubts, TWO):
             for slot in slots[doubts.lanes[slots]].tolist():
                 self._hits[slot] = False
                 below = lanes_below(float(cars["x"][slot]), float(cars["y"][slot]), self._geometry, world.static_world)
@@ -138,8 +138,7 @@ class Traffic:
             world.body_addresses,
             self._beam_angles,
             self._reach,
-            world.ray_test,
-            world.ray,
+            world.ray_call,
             self._analytic,
             beams,
             ask_world,

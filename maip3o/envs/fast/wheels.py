@@ -1,13 +1,14 @@
-"""Wheels on open ground: the ray of each wheel is tested against the ground alone.
+"""Wheels on open ground: the ray of each wheel is cut with the ground alone.
 
 Bullet holds a car up by four rays per substep, and sends each through the whole world: past the car's own box, which
 costs more than everything else in the step. Where no kerb and no other car is within reach, only the ground can be hit,
-and testing it alone gives the same bits. A car's raycaster is exchanged for that time, through the pointer that its
-btRaycastVehicle has to it.
+and a few lines of arithmetic give the same bits. A car's raycaster is exchanged for that time, through the pointer that
+its btRaycastVehicle has to it.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 from typing import Any
 
@@ -17,36 +18,40 @@ from numba import types
 
 from maip3o.envs.contract import IntArray
 from maip3o.envs.fast.compiled import callback, kernel
-from maip3o.envs.fast.contacts import GUARD, HALF_LENGTH, HALF_WIDTH, box_meets_segment, boxes_meet
-from maip3o.envs.fast.native import RAY, Bullet, at_address, call_ray_test, follow
+from maip3o.envs.fast.contacts import GUARD, box_meets_segment, boxes_meet
+from maip3o.envs.fast.native import BODY_TRANSFORM, Bullet, at_address, follow
 
-STEP_SECONDS = 0.1
-HEADROOM = 0.3  # metres per step that a car may go beyond its present speed, and turn
-# Words of a raycaster object: its vtable, and what `_cast_on_ground` needs.
-VTABLE, FUNCTION, GROUND, RAY_ADDRESS = range(4)
+AXLE_REACH, TRACK_REACH = 1.43, 0.83  # metres from a car's middle to its wheels, along and across
+SUBSTEPS = 5
+# Metres that a car may stray in one step from a steady course, by what its tyres can hold; and radians.
+STRAY, STRAY_ANGLE = 0.1, 0.05
+VTABLE, GROUND = range(2)  # words of a raycaster object
 _float_pointer = types.CPointer(types.float32)
 
 
 def _cast_on_ground(this: Any, start: Any, end: Any, result: Any) -> Any:
-    """btVehicleRaycaster::castRay. result: hit point [4], normal [4], fraction."""
-    context = numba.carray(this, (4,))
-    ray = numba.carray(at_address(context[RAY_ADDRESS]), (1,), RAY)
-    call = ray[0]
-    for axis in range(3):
-        call.start[axis] = call.ray_start[axis] = start[axis]
-        call.end[axis] = call.ray_end[axis] = end[axis]
-    call.fraction = np.float32(1.0)
-    call.hit = 0
-    call_ray_test(context[FUNCTION], context[RAY_ADDRESS], context[GROUND])
-    if call.hit == 0:
+    """btVehicleRaycaster::castRay on the plane z = 0. result: hit point [4], normal [4], fraction. Single precision.
+
+    Bullet lays two triangles on the plane below the ray. They share the size of their normal, which is where the
+    rounding of the fraction comes from.
+    """
+    half, one = np.float32(0.5), np.float32(1.0)
+    dx, dy, dz = abs(start[0] - end[0]) * half, abs(start[1] - end[1]) * half, abs(start[2] - end[2]) * half
+    radius = np.float32(math.sqrt(dx * dx + dy * dy + dz * dz))
+    x, y = (start[0] + end[0]) * half, (start[1] + end[1]) * half
+    normal = ((x - radius) - (x + radius)) * ((y + radius) - (y - radius))
+    above, below = normal * start[2], normal * end[2]
+    if above * below >= 0:
         return 0
-    x, y, z = call.normal[0], call.normal[1], call.normal[2]
-    scale = np.float32(1.0) / np.float32(math.sqrt(x * x + y * y + z * z))
+    fraction = above / (above - below)
+    rest = one - fraction
     for axis in range(3):
-        result[axis] = call.point[axis]
-        result[4 + axis] = call.normal[axis] * scale
-    result[8] = call.fraction
-    return context[GROUND]
+        result[axis] = rest * start[axis] + fraction * end[axis]
+    up = -(normal * (one / np.float32(math.sqrt(normal * normal))))
+    result[4], result[5] = np.float32(0.0), np.float32(0.0)
+    result[6] = up * (one / np.float32(math.sqrt(up * up)))
+    result[8] = fraction
+    return numba.carray(this, (2,))[GROUND]
 
 
 class GroundRaycaster:
@@ -56,12 +61,10 @@ class GroundRaycaster:
         signature = types.int64(types.CPointer(types.int64), _float_pointer, _float_pointer, _float_pointer)
         self._function = callback(_cast_on_ground, signature)
         self._bullet = bullet
-        self._ray = bullet.new_ray()
         original = bullet.vtable("raycaster")
         destructors = [follow(original), follow(original + 8)]
         self._vtable = np.array([*destructors, self._function.address], dtype=np.int64)
-        words = [self._vtable.ctypes.data, bullet.ray_test, bullet.body_of(ground), self._ray.ctypes.data]
-        self._object = np.array(words, dtype=np.int64)
+        self._object = np.array([self._vtable.ctypes.data, bullet.body_of(ground)], dtype=np.int64)
 
     @property
     def address(self) -> int:
@@ -71,6 +74,15 @@ class GroundRaycaster:
         """Address of the pointer to its raycaster in a BulletVehicle's btRaycastVehicle."""
         vehicle = follow(self._bullet.pointer_to("vehicle", system.this))
         return self._bullet.pointer_to("raycaster", vehicle)
+
+
+def make_ground_raycaster(bullet: Bullet | None, ground: Any) -> GroundRaycaster | None:
+    """None if Bullet cannot be reached, or if the ground is not the plane z = 0."""
+    if bullet is None:
+        return None
+    transform = np.frombuffer(ctypes.string_at(bullet.body_of(ground) + BODY_TRANSFORM, 64), dtype=np.float32)
+    level = np.array_equal(transform.reshape(4, 4)[:, :3], np.eye(4, 3, dtype=np.float32))
+    return GroundRaycaster(bullet, ground) if level else None
 
 
 @kernel
@@ -84,15 +96,22 @@ def choose_raycasters(cars: Any, kerbs: Any, fields: IntArray, original: IntArra
 
 @kernel
 def _has_open_ground(cars: Any, slot: int, kerbs: Any) -> bool:
+    """Whether the wheels can reach neither kerb nor another car in the next step."""
     car = cars[slot]
-    reach = GUARD + HEADROOM + car.slack + STEP_SECONDS * car.speed
-    x, y, hx, hy = car.true_x, car.true_y, car.true_heading_x, car.true_heading_y
+    hx, hy = car.true_heading_x, car.true_heading_y
+    # One substep lies between the reported pose and the true one.
+    dx, dy = SUBSTEPS * (car.true_x - car.x), SUBSTEPS * (car.true_y - car.y)
+    turn = SUBSTEPS * abs(car.heading_x * hy - car.heading_y * hx) + STRAY_ANGLE
+    margin = STRAY + turn * (AXLE_REACH + TRACK_REACH) + car.slack
+    length = AXLE_REACH + abs(dx * hx + dy * hy) / 2 + margin
+    width = TRACK_REACH + abs(dy * hx - dx * hy) / 2 + margin
+    x, y = car.true_x + dx / 2, car.true_y + dy / 2
     for k in range(len(kerbs)):
-        if box_meets_segment(x, y, hx, hy, HALF_LENGTH + reach, HALF_WIDTH + reach, kerbs[k]):
+        if box_meets_segment(x, y, hx, hy, length, width, kerbs[k]):
             return False
     for other in range(len(cars)):
         if other != slot and cars[other].present:
-            away = reach + HEADROOM + STEP_SECONDS * cars[other].speed
+            away = GUARD + 2 * STRAY + 0.1 * (car.speed + cars[other].speed)
             if boxes_meet(car, cars[other], away):
                 return False
     return True

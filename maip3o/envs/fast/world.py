@@ -18,9 +18,11 @@ from panda3d.core import PythonCallbackObject, TransformState, Vec3
 
 from maip3o.envs.contract import FloatArray
 from maip3o.envs.fast.body import LENGTH, WIDTH, Body
+from maip3o.envs.fast.geometry import MapGeometry
+from maip3o.envs.fast.lane_bodies import find_lane_bodies
 from maip3o.envs.fast.lidar import HEIGHT as LIDAR_HEIGHT
-from maip3o.envs.fast.native import RAY, find_bullet, follow
-from maip3o.envs.fast.wheels import GroundRaycaster, choose_raycasters
+from maip3o.envs.fast.native import NO_RAY_CALL, find_bullet, follow
+from maip3o.envs.fast.wheels import choose_raycasters, make_ground_raycaster
 
 LIDAR_MASK = CollisionGroup.can_be_lidar_detected()
 SUBSTEP = 0.02  # seconds
@@ -34,7 +36,7 @@ REGION_LENGTH, REGION_WIDTH = SpawnManager.RESPAWN_REGION_LONGITUDE, SpawnManage
 class World:
     """Bullet for one map."""
 
-    def __init__(self, engine: Any, parameters: dict[str, float], num_slots: int) -> None:
+    def __init__(self, engine: Any, geometry: MapGeometry, parameters: dict[str, float], num_slots: int) -> None:
         """Takes the map's bodies over from MetaDrive's engine, which is left with an empty dynamic world."""
         self._root = engine.worldNP
         self.static_world = engine.physics_world.static_world
@@ -52,9 +54,11 @@ class World:
         self._region_shape = BulletBoxShape(Vec3(REGION_LENGTH / 2, REGION_WIDTH / 2, 1))
         self._callback = PythonCallbackObject(self._on_contact)
         self._bullet = find_bullet()
-        self.ray_test = 0 if self._bullet is None else self._bullet.ray_test
-        self.ray = np.zeros(1, dtype=RAY) if self._bullet is None else self._bullet.new_ray()
-        self._ground_raycaster = None if self._bullet is None else GroundRaycaster(self._bullet, self._ground[0])
+        self.ray_call = NO_RAY_CALL
+        if self._bullet is not None:
+            self.ray_call = self._bullet.ray_call()
+            find_lane_bodies(geometry, self.static_world, self._bullet)
+        self._ground_raycaster = make_ground_raycaster(self._bullet, self._ground[0])
         self.body_addresses, self._raycaster_fields, self._raycasters = np.zeros((3, num_slots), dtype=np.int64)
 
     def clear(self) -> None:
@@ -86,8 +90,9 @@ class World:
         self._world.attach(body.system)
         self._world.attach(body.node)
         self.bodies[slot] = body
-        if self._bullet is not None and self._ground_raycaster is not None:
+        if self._bullet is not None:
             self.body_addresses[slot] = self._bullet.body_of(body.node)
+        if self._ground_raycaster is not None:
             self._raycaster_fields[slot] = field = self._ground_raycaster.field_of(body.system)
             self._raycasters[slot] = follow(field)
 
