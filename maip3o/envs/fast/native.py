@@ -117,14 +117,20 @@ def follow(address: int) -> int:
     return ctypes.c_uint64.from_address(address).value
 
 
-def _pointer_offset(panda_object: int, vtable: int) -> int:
-    """Where in a Panda3D object its pointer to a Bullet object stands, which is recognised by its vtable."""
-    readable = _readable_memory()
+def _pointer_offset(owner: int, vtable: int) -> int:
+    """Where in an object its pointer to a Bullet object stands, which is recognised by its vtable."""
+    memory = _readable_memory()
+
+    def readable(address: int) -> bool:
+        return address % 8 == 0 and any(low <= address < high - 8 for low, high in memory)
+
     for offset in range(0, SEARCHED_BYTES, 8):
-        target = follow(panda_object + offset)
-        if target % 8 == 0 and any(low <= target < high - 8 for low, high in readable) and follow(target) == vtable:
+        if not readable(owner + offset):
+            break
+        target = follow(owner + offset)
+        if readable(target) and follow(target) == vtable:
             return offset
-    raise LookupError("no Bullet object")
+    raise LookupError("no Bullet object of this kind")
 
 
 def _readable_memory() -> list[tuple[int, int]]:
