@@ -121,7 +121,13 @@ def test_ctrl_c_ends_cleanly_and_says_how_to_go_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "maip3o.train", "--config-dir", CONF, "+scenario=toy", "total_episodes=4000"]
     command += ["num_workers=1", f"hydra.run.dir={directory}", "logger.tensorboard=false"]
     trainer = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        # A shell starts what it runs in the background with Ctrl-C ignored, and a child would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     metrics = directory / "metrics.jsonl"
     while trainer.poll() is None and not (metrics.exists() and metrics.read_bytes().count(b"\n") >= 2):
