@@ -14,6 +14,6 @@ CHECKS = Path(__file__).with_name("fast_checks.py")
 @pytest.mark.simulator
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("check", ["rays_through_panda3d", "memory_is_flat"])
+@pytest.mark.parametrize("check", ["rays_through_panda3d", "ground_is_cut_as_bullet_cuts_it", "memory_is_flat"])
 def test_in_a_process_of_its_own(check: str) -> None:
     subprocess.run([sys.executable, str(CHECKS), check], check=True)

@@ -47,7 +47,9 @@ def _cast_on_ground(this: Any, start: Any, end: Any, result: Any) -> Any:
     rest = one - fraction
     for axis in range(3):
         result[axis] = rest * start[axis] + fraction * end[axis]
-    up = -(normal * (one / np.float32(math.sqrt(normal * normal))))
+    up = normal * (one / np.float32(math.sqrt(normal * normal)))
+    if above <= 0:  # the ray starts above the ground
+        up = -up
     result[4], result[5] = np.float32(0.0), np.float32(0.0)
     result[6] = up * (one / np.float32(math.sqrt(up * up)))
     result[8] = fraction
