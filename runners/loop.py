@@ -47,12 +47,16 @@ def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
         learner = _learner(config, pool, start)
         if start is None:
             checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters))
-        while counters["episodes"] < config.total_episodes:
-            counters = _iterate(config, pool, learner, counters, run_log)
-            keep = last.with_name(f"episode_{counters['episodes']}.pt")
-            due = _due(counters["episodes"], config.checkpoint_every_episodes, config)
-            checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters), keep if due else None)
-            run_log.saved(counters)
+        try:
+            while counters["episodes"] < config.total_episodes:
+                counters = _iterate(config, pool, learner, counters, run_log)
+                keep = last.with_name(f"episode_{counters['episodes']}.pt")
+                due = _due(counters["episodes"], config.checkpoint_every_episodes, config)
+                checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters), keep if due else None)
+                run_log.saved(counters)
+        except KeyboardInterrupt:  # it may have fallen between the saving of a state and the note of it
+            run_log.saved(checkpoint.load(last).counters)
+            raise
     return float(counters["result"])
 
 
