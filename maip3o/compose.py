@@ -24,7 +24,7 @@ from omegaconf.errors import OmegaConfBaseException
 import maip3o
 from maip3o.config import Config, from_dict
 from maip3o.errors import UserError
-from maip3o.validation import validate
+from maip3o.validation import require_fitting_init, validate
 
 FOLDER = Path(maip3o.__file__).parent / "conf"
 GROUPS = sorted(
@@ -97,9 +97,11 @@ def to_config(composed: DictConfig) -> Config:
         plain = OmegaConf.to_container(
             OmegaConf.masked_copy(composed, list(names)), resolve=True, throw_on_missing=True
         )
-        return validate(from_dict(plain))
+        config = validate(from_dict(plain))
     except OmegaConfBaseException as error:
         raise UserError(_one_line(error)) from None
+    require_fitting_init(config)
+    return config
 
 
 def options(group: str, config_dir: str | None = None) -> list[str]:

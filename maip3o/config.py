@@ -59,13 +59,13 @@ class AlgoConfig:
     credit: str = "decomposed"  # team | decomposed
     value_target: str = "team"  # team | agent: the return that the reward critic fits
     huber_delta: float = 10.0
-    epochs: int = 8
+    epochs: int = 4
     minibatches: int = 4
     minibatch_steps: int | None = None  # agent-steps of a minibatch, instead of a number of minibatches
     chunk_length: int = 16
-    lr: float = 5e-4
+    lr: float = 3e-4
     critic_lr: float = 5e-4
-    lr_schedule: str = "constant"  # constant | linear
+    lr_schedule: str = "linear"  # constant | linear
     entropy_bonus: float = 0.0
     max_grad_norm: float = 0.5
     kl_min: float = 0.0  # delta-
@@ -79,6 +79,7 @@ class ModelConfig:
     recurrent: bool = True
     memory_size: int = 64
     initial_std: float = 0.3
+    steering_std: float = 0.6
     throttle_bias: float = 0.5
     normalise_observation: bool = True
     normalise_value: bool = True
@@ -98,7 +99,7 @@ class EvaluationConfig:
 
     every_episodes: int = 100
     episodes: int = 10
-    deterministic: bool = True
+    deterministic: bool = False
 
 
 @dataclass
@@ -119,12 +120,13 @@ class Config:
     logger: LoggerConfig = field(default_factory=LoggerConfig)
     seed: int = 0
     total_episodes: int = 2000
-    episodes_per_iteration: int = 20
+    episodes_per_iteration: int = 2
     num_workers: int | str = "auto"
     torch_threads: int | str = "auto"
     device: str = "auto"
     checkpoint_every_episodes: int = 100
     resume: str | None = None
+    init: str | None = None
 
 
 def from_dict(content: Any) -> Config:

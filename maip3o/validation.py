@@ -70,6 +70,7 @@ RULES: dict[str, Check] = {
     "model.activation": one_of("tanh", "relu"),
     "model.memory_size": COUNT,
     "model.initial_std": POSITIVE,
+    "model.steering_std": POSITIVE,
     "model.throttle_bias": (lambda x: -1 <= x <= 1, "must be in [-1, 1]"),
     "runner.name": one_of("local", "ray"),
     "runner.episode_timeout": POSITIVE,
@@ -117,6 +118,22 @@ def _sequences(config: Config) -> None:
             f"algo.minibatches={algo.minibatches}: more than the {steps} cars of an iteration "
             f"(episodes_per_iteration={config.episodes_per_iteration} x scenario.num_agents={scenario.num_agents})"
         )
+
+
+def require_fitting_init(config: Config) -> None:
+    """config.init is readable and fits this run. Apart from `validate`: a run outlives what it began with."""
+    if config.init is None:
+        return
+    from maip3o.runners.checkpoint import find_checkpoint, load  # they take torch's seconds to import
+
+    try:
+        theirs = load(find_checkpoint(config.init)).config
+    except UserError as error:
+        raise UserError(f"init={config.init}: {error}") from None
+    for key in ("model.hidden_sizes", "model.activation", "model.recurrent", "model.memory_size", "constraints"):
+        before, now = get(theirs, key), get(config, key)
+        if (sorted(before) != sorted(now)) if key == "constraints" else (before != now):
+            raise UserError(f"init={config.init}: its {key} is {before}, that of this run {now}")
 
 
 def _penalty(config: Config) -> None:

@@ -11,7 +11,7 @@ import torch
 from maip3o.algo.learner import Learner, NonFiniteError
 from maip3o.config import Config
 from maip3o.data.episode import Episode
-from maip3o.errors import RunError
+from maip3o.errors import RunError, UserError
 from maip3o.report.log import RunLog
 from maip3o.report.statistics import summarise
 from maip3o.runners import checkpoint
@@ -65,6 +65,14 @@ def _learner(config: Config, pool: Pool, start: Checkpoint | None) -> Learner:
     learner = Learner(config, observation_size, action_size, torch.device(config.device))
     if start is not None:
         learner.load_state_dict(start.learner)
+    elif config.init is not None:
+        try:
+            learner.load_networks(checkpoint.load(checkpoint.find_checkpoint(config.init)).learner)
+        except RuntimeError:
+            raise UserError(
+                f"init={config.init}: its networks do not read the {observation_size} numbers of "
+                f"scenario {config.scenario.name}"
+            ) from None
     return learner
 
 

@@ -48,11 +48,6 @@ def refuse_another_experiment(old: Config, new: Config, directory: Path) -> None
                 f"{key}={after.get(key)}: the run in {directory} has {before.get(key)}; "
                 "another experiment needs another directory (hydra.run.dir=...)"
             )
-    if new.total_episodes != old.total_episodes and old.algo.lr_schedule == "linear":
-        raise UserError(
-            f"total_episodes={new.total_episodes}: the learning rate of the run in {directory} "
-            f"falls to zero at total_episodes={old.total_episodes} (algo.lr_schedule=linear)"
-        )
 
 
 def continued_config(directory: Path, overrides: Sequence[str], config_dir: str | None) -> Config:
@@ -63,12 +58,14 @@ def continued_config(directory: Path, overrides: Sequence[str], config_dir: str 
     """
     if not directory.is_dir():
         raise UserError(f"resume={directory}: no such run directory")
+    path = directory / "checkpoints" / "last.pt"
     first = _first_overrides(directory)
+    if path.exists():  # it holds what `init` gave, which may be gone by now
+        first = [text for text in first if _key(text) != "init"]
     said = {_key(text) for text in overrides}
     together = [text for text in first if _key(text) not in said] + list(overrides)
     before = _flat(asdict(compose(first, config_dir)[0]))
     after = _flat(asdict(compose(together, config_dir)[0]))
-    path = directory / "checkpoints" / "last.pt"
     old = checkpoint.load(path).config if path.exists() else compose(first, config_dir)[0]
     changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
     new = validate(from_dict(_nest({**_flat(asdict(old)), **changed})))

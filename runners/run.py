@@ -40,10 +40,11 @@ def _settle(config: Config, start: Checkpoint | None) -> Config:
     """Replace every `auto` by what it means here. The update's threads stay those of the run's beginning:
     they decide the order of sums, so the last bits of the weights."""
     cores = loky.cpu_count()
-    threads = start.config.torch_threads if start is not None else cores
+    threads = start.config.torch_threads if start is not None else 1  # small networks: more threads only wait
     return replace(
         config,
-        num_workers=cores if config.num_workers == "auto" else config.num_workers,
+        # More processes than episodes would only hold memory.
+        num_workers=min(cores, config.episodes_per_iteration) if config.num_workers == "auto" else config.num_workers,
         torch_threads=threads if config.torch_threads == "auto" else config.torch_threads,
         device=("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device,
         resume=None,

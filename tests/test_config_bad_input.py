@@ -37,7 +37,7 @@ BAD = [
     ("seed=-1", "seed=-1: must be in [0"),
     ("seed=0,1", "seed=0,1"),
     ("total_episodes=0", "total_episodes=0: must be 1 or above"),
-    ("total_episodes=30", "multiple of episodes_per_iteration=20, for instance 40"),
+    ("total_episodes=31", "multiple of episodes_per_iteration=2, for instance 32"),
     ("episodes_per_iteration=0", "episodes_per_iteration=0"),
     ("num_workers=0", "num_workers=0: must be a number from 1 on, or auto"),
     ("num_workers=many", "num_workers=many"),
@@ -63,7 +63,7 @@ BAD = [
     ("algo.lr=fast", "algo.lr=fast"),
     ("algo.clip=1.5", "algo.clip=1.5"),
     ("algo.epochs=2.5", "algo.epochs=2.5"),
-    ("algo.minibatches=1000", "more than the 200 cars of an iteration"),
+    ("algo.minibatches=1000", "more than the 20 cars of an iteration"),
     ("algo.penalty.name=elu", "elu"),
     ("algo.penalty.alpha=0", "algo.penalty.alpha=0.0: must be above 0"),
     ("algo.penalty.floor_h=0.2", "must be in (0, algo.penalty.alpha=0.1)"),
@@ -71,6 +71,7 @@ BAD = [
     ("algo.kl_min=0.5", "must be below algo.kl_max"),
     ("algo.constraint_unit=per_car", "must be one of per_agent, per_team"),
     ("algo.lr_schedule=cosine", "must be one of constant, linear"),
+    ("init=nowhere", "init=nowhere: checkpoint=nowhere: no run directory, file or shipped policy"),
     ("model.hidden_sizes=[]", "must list at least one size"),
     ("model.hidden_sizes=[64,0]", "each 1 or above"),
     ("model.hidden_sizes=64", "model.hidden_sizes=64"),
@@ -90,6 +91,11 @@ BAD = [
     ("logger.wandb_project=x", "wandb"),
     ("hydra.nonsense=1", "nonsense"),
 ]
+
+
+def test_networks_of_another_shape_are_refused() -> None:
+    with pytest.raises(UserError, match=r"its model\.memory_size is 64, that of this run 8"):
+        compose([SCENARIO, "init=maip3o-intersection", "model.memory_size=8"])
 
 
 @pytest.mark.parametrize(("override", "expected"), BAD, ids=[override for override, _ in BAD])

@@ -82,13 +82,13 @@ def test_compiled_tanh_and_sigmoid_are_exact_to_float_precision() -> None:
 
 
 def test_throttle_bias_and_std_are_those_of_the_config() -> None:
-    model = ModelConfig(throttle_bias=0.4, initial_std=0.2)
+    model = ModelConfig(throttle_bias=0.4, initial_std=0.2, steering_std=0.5)
     learner = Learner(Config(algo=AlgoConfig(name="mappo"), model=model), 5, 2)
     actor = NumpyActor(learner.actor_weights(), model)
     mean, _, _ = actor.act(np.zeros((1, 5), np.float32), actor.initial_memory(1), None)
     np.testing.assert_allclose(mean, [[0.0, 0.4]], atol=1e-6)
     moved, _, _ = actor.act(np.zeros((1, 5), np.float32), actor.initial_memory(1), np.ones((1, 2)))
-    np.testing.assert_allclose(moved - mean, 0.2, rtol=1e-5)
+    np.testing.assert_allclose(moved - mean, [[0.5, 0.2]], rtol=1e-5)
 
 
 def test_log_prob_is_the_sum_over_action_dimensions_of_the_unclipped_gaussian() -> None:

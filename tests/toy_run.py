@@ -28,6 +28,7 @@ def toy_config(**changes: Any) -> Config:
     )
     config.algo.name = "maip3o"
     config.algo.epochs, config.algo.minibatches = 1, 2
+    config.algo.lr_schedule = "constant"  # so that a run can be prolonged and still be the same
     config.evaluation.every_episodes = 8
     config.evaluation.episodes = 2
     config.logger.tensorboard = False

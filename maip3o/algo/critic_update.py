@@ -62,7 +62,7 @@ def critic_losses(
     rows_np = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
     device = data.inputs.device
     rows = torch.as_tensor(rows_np, device=device)
-    inputs = data.inputs[rows]
+    inputs, targets = data.inputs.index_select(0, rows), data.target.index_select(0, rows)
     losses = {}
     for k, (name, critic) in enumerate(critics.items()):
         value = critic(inputs)
@@ -73,6 +73,6 @@ def critic_losses(
             std *= (len(rows_np) / len(chosen)) ** 0.5
             error = total - data.team_target[torch.as_tensor(chosen, device=device)]
         else:
-            error = value - data.target[rows, k]
+            error = value - targets[:, k]
         losses[name] = huber(error / std, algo.huber_delta)
     return losses

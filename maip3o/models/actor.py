@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from maip3o.config import ModelConfig
 from maip3o.models.gru import PackedGRU
-from maip3o.models.mlp import linear, mlp
+from maip3o.models.mlp import MLP, linear
 
 LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -24,14 +24,16 @@ class Actor(nn.Module):
 
     def __init__(self, observation_size: int, action_size: int, model: ModelConfig) -> None:
         super().__init__()
-        self.encoder = mlp(observation_size, model.hidden_sizes, model.activation)
+        self.encoder = MLP(observation_size, model.hidden_sizes, model.activation)
         features = model.hidden_sizes[-1]
         self.gru = PackedGRU(features, model.memory_size) if model.recurrent else None
         self.head = linear(model.memory_size if model.recurrent else features, action_size, gain=0.01)
+        initial_std = torch.full((action_size,), model.initial_std)
         if action_size > 1:  # [steering, throttle]
+            initial_std[0] = model.steering_std
             with torch.no_grad():
                 self.head.bias[-1] = model.throttle_bias
-        self.log_std = nn.Parameter(torch.full((action_size,), math.log(model.initial_std)))
+        self.log_std = nn.Parameter(initial_std.log())
 
     def forward(self, observation: Tensor, memory: Tensor, batch_sizes: Sequence[int]) -> Tensor:
         """Mean actions of packed chunks.

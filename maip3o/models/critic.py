@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from maip3o.config import ModelConfig
-from maip3o.models.mlp import linear, mlp
+from maip3o.models.mlp import MLP, linear
 from maip3o.models.normaliser import ValueNormaliser
 
 
@@ -16,7 +16,7 @@ class Critic(nn.Module):
     def __init__(self, observation_size: int, model: ModelConfig) -> None:
         super().__init__()
         memory_size = model.memory_size if model.recurrent else 0
-        self.body = mlp(observation_size + memory_size, model.hidden_sizes, model.activation)
+        self.body = MLP(observation_size + memory_size, model.hidden_sizes, model.activation)
         self.head = linear(model.hidden_sizes[-1], 1, gain=1.0)
         self.normaliser = ValueNormaliser(model.normalise_value)
 
