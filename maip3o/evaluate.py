@@ -2,10 +2,11 @@
 
 python -m maip3o.evaluate checkpoint=<run directory | file | shipped name> [key=value ...]
 
-  episodes=100         held-out episodes: seeds 0 .. episodes - 1, the same for every policy
+  episodes=100         held-out episodes, the same for every policy ...
+  first_seed=0         ... with seeds first_seed .. first_seed + episodes - 1; training never uses seeds below 1,000,000
   protocol=both        first: an episode ends at the first crash or road exit (the paper's); full: everybody drives
                        to their own end; both
-  deterministic=true   act with the policy's mean; false: sample
+  deterministic=false  sample actions, as the policy was trained; true: act with its mean
   num_agents=5,10,20   other numbers of cars than in training; several give a table and a figure
   scenario=<name>      another scenario than in training
   backend=fast         simulator: fast | stock (default: as in training)
@@ -36,11 +37,13 @@ from maip3o.policy import Policy, load_policy, run_directory
 from maip3o.report.card import card_table
 from maip3o.report.evaluation_files import require_writable, write_evaluation
 from maip3o.runners.pool import make_pool
+from maip3o.runners.seeds import FIRST_TRAINING_SEED, evaluation_seeds
 from maip3o.validation import validate
 
 READERS: dict[str, options.Reader] = {
     "checkpoint": options.text,
     "episodes": options.integer(1, 1_000_000),
+    "first_seed": options.integer(0, 999_999),
     "protocol": options.choice("both", "first", "full"),
     "deterministic": options.boolean,
     "num_agents": options.integers(1, 1000),
@@ -61,8 +64,9 @@ class Request:
 
     checkpoint: str
     episodes: int = 100
+    first_seed: int = 0
     protocol: str = "both"
-    deterministic: bool = True
+    deterministic: bool = False
     num_agents: list[int] | None = None
     scenario: str | None = None
     backend: str | None = None
@@ -89,14 +93,18 @@ def run(arguments: list[str]) -> Path:
     rival = load_policy(request.versus) if request.versus else None
     counts: list[int | None] = [*request.num_agents] if request.num_agents else [None]
     configs = [evaluated_config(policy, request, count) for count in counts]
+    seeds = evaluation_seeds(request.episodes, request.first_seed)
+    if seeds[-1] >= FIRST_TRAINING_SEED:
+        raise UserError(
+            f"first_seed={request.first_seed}: {request.episodes} episodes from there reach the seeds of training, "
+            f"which begin at {FIRST_TRAINING_SEED}"
+        )
     folder, videos = output_folders(request, policy)
     console = Console() if sys.stdout.isatty() else Console(width=120)  # in a log or a pipe
     with make_pool(RunnerConfig(), request.num_workers) as pool:
         evaluations: list[Evaluation] = []
         for config in configs:
-            evaluations.append(
-                evaluate(pool, policy, config, request.episodes, request.protocols, request.deterministic)
-            )
+            evaluations.append(evaluate(pool, policy, config, seeds, request.protocols, request.deterministic))
         wishes = {"video": request.video, "gif": request.gif, "replay": request.replay}
         clips = film(pool, policy, rival, evaluations[0], videos, **wishes) if videos else []
     console.print(result_table(policy, evaluations, request))

@@ -27,7 +27,6 @@ from maip3o.report.video_text import Image
 from maip3o.runners.evaluation import evaluate_policy, evaluation_job
 from maip3o.runners.pool import Pool
 from maip3o.runners.recording import record_episode
-from maip3o.runners.seeds import evaluation_seeds
 from maip3o.runners.worker import space_sizes
 
 CHUNK = 32  # episodes held in memory at once, while their figures are taken
@@ -45,23 +44,23 @@ class Evaluation:
 
 
 def evaluate(
-    pool: Pool, policy: Policy, config: Config, episodes: int, protocols: Sequence[str], deterministic: bool
+    pool: Pool, policy: Policy, config: Config, seeds: Sequence[int], protocols: Sequence[str], deterministic: bool
 ) -> Evaluation:
-    """Drive seeds 0 .. episodes - 1 under each protocol."""
+    """Drive the episodes of `seeds` under each protocol."""
     require_fitting_observation(pool, policy, config)
     evaluation = Evaluation(config, deterministic)
     with progress_bar() as progress:
         for protocol in protocols:
-            bar = progress.add_task(f"{config.scenario.num_agents} cars, {protocol}", total=episodes)
+            bar = progress.add_task(f"{config.scenario.num_agents} cars, {protocol}", total=len(seeds))
             tables, observed = [], []
-            for start in range(0, episodes, CHUNK):
-                seeds = evaluation_seeds(episodes)[start : start + CHUNK]
-                driven = evaluate_policy(pool, config, policy.weights, seeds, protocol, deterministic)
+            for start in range(0, len(seeds), CHUNK):
+                part = seeds[start : start + CHUNK]
+                driven = evaluate_policy(pool, config, policy.weights, part, protocol, deterministic)
                 tables.append(tabulate(driven))
                 # Only whole lives show what became of them; the other protocol cuts nearly all.
                 if protocol == protocols[-1]:
                     observed.append(_observations(policy, driven))
-                progress.advance(bar, len(seeds))
+                progress.advance(bar, len(part))
             evaluation.tables[protocol] = EpisodeTable.joined(tables)
             evaluation.cards[protocol] = make_card(evaluation.tables[protocol], config, protocol)
     for name in config.constraints:

@@ -4,7 +4,7 @@ python -m maip3o.replay checkpoint=<run directory | file | shipped name> [key=va
 
   seeds=0              held-out episodes to show, e.g. 0,3,17
   protocol=full        full: everybody drives to their own end; first: until the first crash or road exit
-  deterministic=true   act with the policy's mean; false: sample
+  deterministic=false  sample actions, as the policy was trained; true: act with its mean
   num_agents=<n>       another number of cars than in training
   scenario=<name>      another scenario than in training
   backend=fast         simulator: fast | stock (default: as in training)
@@ -54,7 +54,7 @@ def run(arguments: list[str]) -> Path:
     require_writable(path.parent, "out")
     with make_pool(RunnerConfig(), 1) as pool:
         require_fitting_observation(pool, policy, config)
-        camera = Cameraman(pool, Evaluation(config, values.get("deterministic", True)), values.get("protocol", "full"))
+        camera = Cameraman(pool, Evaluation(config, values.get("deterministic", False)), values.get("protocol", "full"))
         shown = [("", camera.footage(policy, seed)) for seed in values.get("seeds", [0])]
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(replay_page(shown, f"{policy.name} on {config.scenario.name}"), encoding="utf-8")

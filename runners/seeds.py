@@ -18,6 +18,6 @@ def training_seeds(run_seed: int, first_index: int, count: int) -> list[int]:
     return [training_seed(run_seed, index) for index in range(first_index, first_index + count)]
 
 
-def evaluation_seeds(count: int) -> list[int]:
+def evaluation_seeds(count: int, first: int = 0) -> list[int]:
     """The held-out seeds, the same for every run and algorithm."""
-    return list(range(count))
+    return list(range(first, first + count))

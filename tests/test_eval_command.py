@@ -44,6 +44,8 @@ def refused(command: object, *arguments: str) -> str:
         (["episodes=2000000"], "from 1 to 1000000"),
         (["protocol=half"], "protocol=half: must be one of both, first, full"),
         (["deterministic=maybe"], "deterministic=maybe: must be true or false"),
+        (["first_seed=-1"], "first_seed=-1: must be a whole number"),
+        (["first_seed=999999", "episodes=2"], "reach the seeds of training"),
         (["num_agents=5,5"], "names a number twice"),
         (["num_agents=0"], "num_agents=0: must be a whole number from 1"),
         (["scenario=moon"], "unknown scenario 'moon'"),
@@ -163,7 +165,8 @@ def test_protocols_recordings_and_workers_agree(run: Path) -> None:
 @pytest.mark.simulator
 @pytest.mark.slow
 def test_evaluate_writes_what_it_promises(run: Path, tmp_path: Path) -> None:
-    arguments = ["episodes=3", "num_workers=2", "video=true", "replay=true", f"versus={run}", f"out={tmp_path}"]
+    arguments = ["episodes=3", "first_seed=5", "num_workers=2", "video=true", "replay=true", f"versus={run}"]
+    arguments.append(f"out={tmp_path}")
     answer = subprocess.run(
         [sys.executable, "-m", "maip3o.evaluate", f"checkpoint={run}", *arguments],
         capture_output=True,
@@ -174,13 +177,13 @@ def test_evaluate_writes_what_it_promises(run: Path, tmp_path: Path) -> None:
     assert answer.returncode == 0, answer.stderr
     content = json.loads((tmp_path / "evaluation.json").read_text())
     assert content["policy"] == "maip3o_intersection_seed0"
-    assert content["seeds"] == [0, 2]
+    assert content["seeds"] == [5, 7]
     for protocol in ("first", "full"):
         figures = content["protocols"][protocol]["figures"]
         causes = ("success", "eliminated", "time_out", "cut")
         assert sum(figures[name]["mean"] for name in causes) == pytest.approx(1.0)
         assert all(part["low"] <= part["mean"] <= part["high"] for part in figures.values())
-        assert [row["seed"] for row in content["episodes"][protocol]] == [0, 1, 2]
+        assert [row["seed"] for row in content["episodes"][protocol]] == [5, 6, 7]
     assert content["protocols"]["first"]["constraints"]["termination"]["verdict"] == "censored"
     assert "collective return" in answer.stdout
     files = {clip["file"] for clip in content["videos"]}

@@ -45,7 +45,7 @@ def write_evaluation(
         "trained": {name: policy.counters.get(name) for name in ("episodes", "env_steps", "seconds")},
         "algo": policy.config.algo.name,
         "actions": "mean" if deterministic else "sampled",
-        "seeds": [0, len(next(iter(main.tables.values())).seed) - 1],
+        "seeds": [int(seed) for seed in next(iter(main.tables.values())).seed[[0, -1]]],
         **_setting(main),
         "calibration": {name: asdict(calibration) for name, calibration in main.calibrations.items()},
         "episodes": {protocol: _rows(table) for protocol, table in main.tables.items()},

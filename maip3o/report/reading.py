@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -112,11 +113,10 @@ def _read_config(path: Path) -> dict[str, Any]:
 def _names(directory: Path, config: Mapping[str, Any]) -> tuple[str, str]:
     """Scenario and algorithm as they were chosen: `algo=maip3o_paper` is not `algo=maip3o`, though both are MAIP3O."""
     choices: Mapping[str, Any] = {}
-    try:
+    # A run started without Hydra has no choices: its config names them.
+    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError):
         hydra = yaml.safe_load((directory / ".hydra" / "hydra.yaml").read_text(encoding="utf-8"))
         choices = hydra["hydra"]["runtime"]["choices"] or {}
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, KeyError, TypeError):
-        pass  # a run started without Hydra has no choices: its config names them
     names = []
     for group in ("scenario", "algo"):
         settings = config.get(group)
