@@ -1,17 +1,18 @@
-"""The benchmark of the update measures a whole update."""
+"""The benchmark of the update times sampling and update of the same episodes."""
 
 from __future__ import annotations
 
 import torch
 
-from maip3o.benchmarks.update import run
+from maip3o.benchmarks.update import run, table
 
 
-def test_update_benchmark_reports_seconds_per_agent_step() -> None:
+def test_update_benchmark_compares_an_update_with_the_sampling_of_its_data() -> None:
     threads = torch.get_num_threads()
-    result = run(steps=300, agents=3, horizon=25, observation_size=7, memory_size=4, epochs=2, repeats=1)
+    result = run(steps=300, epochs=1, workers=1, repeats=2)
     torch.set_num_threads(threads)
     assert result["agent_steps"] >= 300
-    assert result["seconds"] > 0
-    per_step = 1e6 * result["seconds"] / result["agent_steps"] / 2
-    assert abs(result["microseconds_per_agent_step_and_epoch"] - per_step) < 1e-6
+    assert len(result["sampling_seconds"]) == len(result["update_seconds"]) == 2
+    ratios = [u / s for u, s in zip(result["update_seconds"], result["sampling_seconds"], strict=True)]
+    assert min(ratios) <= result["update_over_sampling"] <= max(ratios)
+    assert "update over sampling" in table(result)

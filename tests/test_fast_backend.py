@@ -16,4 +16,4 @@ CHECKS = Path(__file__).with_name("fast_checks.py")
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("check", ["rays_through_panda3d", "ground_is_cut_as_bullet_cuts_it", "memory_is_flat"])
 def test_in_a_process_of_its_own(check: str) -> None:
-    subprocess.run([sys.executable, str(CHECKS), check], check=True)
+    assert subprocess.run([sys.executable, str(CHECKS), check], check=False).returncode == 0

@@ -36,5 +36,5 @@ def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:
 
 def test_writes_the_result_as_json(tmp_path: Path) -> None:
     out = tmp_path / "update.json"
-    benchmark.main(["update", "steps=200", "horizon=20", "epochs=1", "repeats=1", f"out={out}"])
+    benchmark.main(["update", "steps=200", "epochs=1", "repeats=1", "workers=1", f"out={out}"])
     assert json.loads(out.read_text())["agent_steps"] >= 200

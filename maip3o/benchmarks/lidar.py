@@ -46,7 +46,7 @@ def _drive(config: Config, weights: dict[str, FloatArray], lidar: str, episodes:
     scenario = replace(config.scenario, backend="fast", lidar=lidar, end_rule="all")
     env = make_array_env(scenario, tuple(config.constraints))
     actor = NumpyActor(weights, config.model)
-    return [rollout(env, actor, seed, deterministic=True) for seed in range(episodes)]
+    return [rollout(env, actor, seed, deterministic=False) for seed in range(episodes)]
 
 
 def table(result: dict[str, Any]) -> str:

@@ -8,12 +8,13 @@ python -m maip3o.benchmark training rounds=5
 
 from __future__ import annotations
 
+import multiprocessing
 import time
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import loky
 import psutil
 import torch
 
@@ -88,19 +89,42 @@ def run(
 ) -> dict[str, Any]:
     """rounds: measured iterations per setting, after one that is not; episodes: of an iteration."""
     config, _ = compose([f"+scenario={scenario}", f"episodes_per_iteration={episodes}", f"total_episodes={episodes}"])
-    torch.set_num_threads(loky.cpu_count())
+    torch.set_num_threads(1)  # as torch_threads=auto
     with ExitStack() as pools:
         settings = [
             _setting(config, backend, int(count), checkpoint_name, pools)
             for backend in backends.split(",")
             for count in workers.split(",")
         ]
+        most = max(setting.workers for setting in settings)
+        spinners = pools.enter_context(ProcessPoolExecutor(most, multiprocessing.get_context("spawn")))
+        alone, together = 0.0, 0.0
         for turn in range(rounds + 1):
             for setting in settings:
                 setting.iterate(training_seeds(0, turn * episodes, episodes), measured=turn > 0)
+            if turn > 0:
+                alone += spinners.submit(_spin, 0).result()
+                together += max(spinners.map(_spin, range(most)))
+            else:
+                list(spinners.map(_spin, range(most)))  # the processes start
         memory = psutil.Process().memory_info().rss / 1e9
     results = [setting.result() for setting in settings]
-    return {"rounds": rounds, "episodes": episodes, "scenario": scenario, "settings": results, "trainer_gb": memory}
+    return {
+        "rounds": rounds,
+        "episodes": episodes,
+        "scenario": scenario,
+        "settings": results,
+        "machine": most * alone / together,
+        "trainer_gb": memory,
+    }
+
+
+def _spin(_: int) -> float:
+    """Seconds of a loop that needs nothing but a core: what the machine gives to processes side by side."""
+    started = time.perf_counter()
+    for _ in range(20_000_000):
+        pass
+    return time.perf_counter() - started
 
 
 def _setting(config: Config, backend: str, workers: int, checkpoint_name: str, pools: ExitStack) -> Setting:
@@ -132,7 +156,7 @@ def table(result: dict[str, Any]) -> str:
 
 
 def ratios(result: dict[str, Any]) -> dict[str, float]:
-    """fast over stock end to end, and sampling with the most over the fewest workers."""
+    """fast over stock end to end; sampling with the most over the fewest workers, and what the machine allows."""
     rows = {(row["backend"], row["workers"]): row for row in result["settings"]}
     counts = sorted({workers for _, workers in rows})
     found = {}
@@ -145,4 +169,5 @@ def ratios(result: dict[str, Any]) -> dict[str, float]:
         if few and many and few is not many:
             key = f"sampling on {backend}, {counts[-1]} workers over {counts[0]}"
             found[key] = many["sample_env_steps_per_second"] / few["sample_env_steps_per_second"]
+    found[f"plain loops on this machine, {counts[-1]} at once over one"] = result["machine"]
     return found

@@ -1,106 +1,83 @@
-"""How long one update takes, on synthetic episodes of MetaDrive's shape: no simulator involved.
+"""Does an update cost less than the sampling of its data? Both in turns, on the same episodes.
 
-python -m maip3o.benchmark update steps=50000 threads=1
+Two `fast` workers sample Intersection with a trained policy until there are enough agent-steps; then one thread updates
+on these episodes. Both are timed as often as there are repeats, one after the other.
+
+python -m maip3o.benchmark update steps=50000 epochs=8
 """
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import torch
 
 from maip3o.algo.learner import Learner
-from maip3o.config import AlgoConfig, Config, ConstraintConfig, ModelConfig
+from maip3o.compose import compose
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import Cause
-from maip3o.models.inference import NumpyActor
+from maip3o.runners import checkpoint
+from maip3o.runners.pool import make_pool
+from maip3o.runners.seeds import training_seeds
+from maip3o.runners.worker import Job, space_sizes
 
 
 def run(
     steps: int = 50_000,
-    agents: int = 10,
-    horizon: int = 250,
-    observation_size: int = 91,
-    memory_size: int = 64,
     epochs: int = 8,
     minibatches: int = 4,
-    chunk_length: int = 16,
     threads: int = 1,
-    repeats: int = 3,
-) -> dict[str, float]:
-    """Seconds of an update with `epochs` epochs over `steps` agent-steps; the best of `repeats`, and per agent-step."""
+    workers: int = 2,
+    repeats: int = 5,
+    policy: str = "maip3o-intersection",
+) -> dict[str, Any]:
+    """policy: whose episodes; its algorithm and network are the ones that are updated."""
     torch.set_num_threads(threads)
-    # kl_max: all epochs must run. One constraint: two critics.
-    algo = AlgoConfig(
-        name="maip3o", epochs=epochs, minibatches=minibatches, chunk_length=chunk_length, kl_max=float("inf")
-    )
-    model = ModelConfig(memory_size=memory_size)
-    config = Config(constraints={"termination": ConstraintConfig(limit=0.1)}, algo=algo, model=model)
-    learner = Learner(config, observation_size, 2)
-    actor = NumpyActor(learner.actor_weights(), model)
-    rng = np.random.default_rng(0)
-    episodes, agent_steps = [], 0
-    while agent_steps < steps:
-        episodes.append(synthetic_episode(actor, rng, agents, horizon, observation_size))
-        agent_steps += int(episodes[-1].active.sum())
-    state = learner.state_dict()
-    seconds, cpu_seconds = [], []
-    for _ in range(repeats):
-        learner.load_state_dict(state)
-        started, cpu_started = time.perf_counter(), time.process_time()
-        learner.update(episodes)
-        seconds.append(time.perf_counter() - started)
-        cpu_seconds.append(time.process_time() - cpu_started)
-        state = Learner(config, observation_size, 2).state_dict()
-    best = min(seconds)
+    loaded = checkpoint.load(checkpoint.find_checkpoint(policy))
+    config, _ = compose(["+scenario=intersection"])
+    # kl_max: all epochs must run.
+    algo = replace(config.algo, epochs=epochs, minibatches=minibatches, kl_max=float("inf"))
+    config = replace(loaded.config, scenario=config.scenario, algo=algo)
+    sampling, updating = [], []
+    with make_pool(config.runner, workers) as pool:
+        learner = Learner(config, *pool.ask(space_sizes, (config.scenario, tuple(config.constraints))))
+        learner.load_state_dict(loaded.learner)
+        weights: Any = learner.actor_weights()
+        job = Job(config.scenario, tuple(config.constraints), config.model, weights)
+        seeds: list[int] = []
+        episodes: list[Episode] = []
+        while _agent_steps(episodes) < steps:
+            more = training_seeds(0, len(seeds), workers)
+            seeds, episodes = seeds + more, episodes + pool.map(job, more)
+        for _ in range(repeats):
+            learner.load_state_dict(loaded.learner)
+            started = time.perf_counter()
+            episodes = pool.map(job, seeds)
+            sampled = time.perf_counter()
+            learner.update(episodes)
+            sampling.append(sampled - started)
+            updating.append(time.perf_counter() - sampled)
     return {
-        "agent_steps": agent_steps,
+        "agent_steps": _agent_steps(episodes),
+        "episodes": len(seeds),
         "epochs": epochs,
         "threads": threads,
-        "seconds": best,
-        "cpu_seconds": min(cpu_seconds),
-        "microseconds_per_agent_step_and_epoch": 1e6 * best / agent_steps / epochs,
+        "workers": workers,
+        "sampling_seconds": sampling,
+        "update_seconds": updating,
+        "update_over_sampling": sorted(u / s for u, s in zip(updating, sampling, strict=True))[repeats // 2],
     }
 
 
-def synthetic_episode(
-    actor: NumpyActor, rng: np.random.Generator, agents: int, horizon: int, observation_size: int
-) -> Episode:
-    """Random observations and rewards, the actor's own actions and memories; half of the agents die on the way."""
-    end = np.where(rng.random(agents) < 0.5, rng.integers(1, horizon + 1, agents), horizon)
-    active = np.arange(horizon)[:, None] < end
-    observation = rng.random((horizon, agents, observation_size), np.float32)
-    hidden = np.zeros((horizon, agents, actor.memory_size), np.float32)
-    action, log_prob = np.zeros((horizon, agents, 2), np.float32), np.zeros((horizon, agents), np.float32)
-    memory = actor.initial_memory(agents)
-    for t in range(horizon):
-        hidden[t] = memory
-        noise = rng.standard_normal((agents, 2), np.float32)
-        action[t], log_prob[t], memory = actor.act(observation[t], memory, noise)
-    last = np.arange(horizon)[:, None] == end - 1
-    terminated, truncated = last & (end < horizon), last & (end == horizon)
-    cut = np.argwhere(truncated)
-    ends = np.argwhere(last)
-    return Episode(
-        seed=0,
-        observation=observation,
-        hidden=hidden,
-        action=action,
-        log_prob=log_prob,
-        active=active,
-        first=active & (np.arange(horizon)[:, None] == 0),
-        reward=rng.normal(size=(horizon, agents)).astype(np.float32),
-        cost=terminated[..., None].astype(np.float32),
-        terminated=terminated,
-        truncated=truncated,
-        cause=(terminated * Cause.CRASH_VEHICLE + truncated * Cause.TIME_OUT).astype(np.int8),
-        final_index=cut,
-        final_observation=rng.random((len(cut), observation_size), np.float32),
-        final_hidden=memory[cut[:, 1]],
-        life_end=ends,
-        life_route_completion=np.zeros(len(ends), np.float32),
-        life_mean_speed=np.zeros(len(ends), np.float32),
-        seconds_simulate=0.0,
-        seconds_infer=0.0,
-    )
+def _agent_steps(episodes: list[Episode]) -> int:
+    return sum(int(episode.active.sum()) for episode in episodes)
+
+
+def table(result: dict[str, Any]) -> str:
+    lines = [f"{result['agent_steps']} agent-steps of {result['episodes']} episodes"]
+    for name, who in (("sampling", f"{result['workers']} workers"), ("update", f"{result['threads']} threads")):
+        seconds = sorted(result[f"{name}_seconds"])
+        lines.append(f"{name:10}{who:>12}{seconds[len(seconds) // 2]:8.2f} s  ({seconds[0]:.2f} to {seconds[-1]:.2f})")
+    lines.append(f"update over sampling, {result['epochs']} epochs: {result['update_over_sampling']:.2f}x (median)")
+    return "\n".join(lines)
