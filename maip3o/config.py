@@ -36,6 +36,7 @@ class PenaltyConfig:
 
     name: str = "celu"  # celu | relu | none | log_barrier | lagrangian
     eta: float = 1.0
+    eta_start: float | None = None  # the weight grows from it to eta
     alpha: float = 0.1
     floor_h: float | None = None
     multiplier_lr: float = 0.05  # lagrangian only

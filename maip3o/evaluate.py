@@ -38,7 +38,7 @@ from maip3o.report.card import card_table
 from maip3o.report.evaluation_files import require_writable, write_evaluation
 from maip3o.runners.pool import make_pool
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, evaluation_seeds
-from maip3o.validation import validate
+from maip3o.validation import validate_driving
 
 READERS: dict[str, options.Reader] = {
     "checkpoint": options.text,
@@ -141,7 +141,7 @@ def evaluated_config(policy: Policy, request: Request, num_agents: int | None) -
     if request.backend is not None:
         scenario = replace(scenario, backend=request.backend)
     here = replace(policy.config, scenario=scenario, runner=RunnerConfig(), device="cpu", resume=None)
-    return validate(here)
+    return validate_driving(here)
 
 
 def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]:

@@ -40,6 +40,7 @@ RULES: dict[str, Check] = {
     "device": (lambda x: x in ("auto", "cpu") or x.split(":")[0] == "cuda", "must be auto, cpu, cuda or cuda:<number>"),
     "checkpoint_every_episodes": NOT_NEGATIVE,
     "algo.penalty.eta": NOT_NEGATIVE,
+    "algo.penalty.eta_start": (lambda x: x is None or x >= 0, "must be 0 or above, or null"),
     "algo.penalty.alpha": POSITIVE,
     "algo.penalty.multiplier_lr": POSITIVE,
     "algo.gamma": DISCOUNT,
@@ -82,12 +83,19 @@ RULES: dict[str, Check] = {
 
 def validate(config: Config) -> Config:
     """The config itself if it can be run; a UserError that names the first thing wrong otherwise."""
+    validate_driving(config)
+    for check in (_episodes, _sequences, _penalty, _constraints, _device, _runner):
+        check(config)
+    return config
+
+
+def validate_driving(config: Config) -> Config:
+    """Of `validate` what concerns the world and the cars in it, which is all that an evaluation needs."""
     for key, (holds, cure) in RULES.items():
         value = get(config, key)
         if not holds(value):
             raise UserError(f"{key}={value}: {cure}")
-    for check in (_world, _episodes, _sequences, _penalty, _constraints, _device, _runner):
-        check(config)
+    _world(config)
     return config
 
 

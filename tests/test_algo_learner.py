@@ -51,6 +51,18 @@ def test_replayed_ratio_is_one_for_every_chunk_length(world: str, chunk_length: 
         assert learner.update(episodes)["policy/max_ratio_error"] < 1e-5
 
 
+@pytest.mark.parametrize(("progress", "eta"), [(0.0, 0.5), (0.25, 1.5), (1.0, 4.5)])
+def test_a_growing_penalty_has_the_weight_of_its_progress(progress: float, eta: float) -> None:
+    growing, constant = toy_config(), toy_config()
+    growing.algo.penalty.eta_start, growing.algo.penalty.eta = 0.5, 4.5
+    constant.algo.penalty.eta = eta
+    learners = [toy_learner(config) for config in (growing, constant)]
+    episodes = toy_rollouts(learners[0], WORLDS["deaths"], 5)
+    metrics = [learner.update(episodes, progress) for learner in learners]
+    assert metrics[0]["policy/eta"] == eta
+    assert_same_state(*learners)
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     agents=st.integers(1, 6),

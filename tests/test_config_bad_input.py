@@ -65,6 +65,7 @@ BAD = [
     ("algo.epochs=2.5", "algo.epochs=2.5"),
     ("algo.minibatches=1000", "more than the 20 cars of an iteration"),
     ("algo.penalty.name=elu", "elu"),
+    ("algo.penalty.eta_start=-1", "algo.penalty.eta_start=-1.0: must be 0 or above, or null"),
     ("algo.penalty.alpha=0", "algo.penalty.alpha=0.0: must be above 0"),
     ("algo.penalty.floor_h=0.2", "must be in (0, algo.penalty.alpha=0.1)"),
     ("algo.penalty=celu", "algo.penalty=celu"),

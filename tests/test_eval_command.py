@@ -129,6 +129,13 @@ def test_an_observation_of_another_size_is_refused(tmp_path: Path) -> None:
     assert "trained on observations of size 50, but scenario intersection has size 91" in words
 
 
+def test_few_cars_can_be_evaluated_with_settings_for_many(run: Path) -> None:
+    request = evaluate.Request(str(run))
+    policy = load_policy(str(run))
+    policy.config.algo.minibatches = 4  # more than the cars of an iteration with one car
+    assert evaluate.evaluated_config(policy, request, 1).scenario.num_agents == 1
+
+
 def same(one: Episode, two: Episode) -> bool:
     skip = ("seconds_simulate", "seconds_infer")
     names = [name for name in one.__slots__ if name not in skip]

@@ -16,10 +16,10 @@ from maip3o.algo.constraint import estimate_constraints, unit_factor
 from maip3o.algo.critic_update import CriticData, update_critics
 from maip3o.algo.finite import NonFiniteError, require_finite
 from maip3o.algo.losses import explained_variance, scale_advantage
-from maip3o.algo.penalties import get_penalty
+from maip3o.algo.penalties import at_progress, get_penalty
 from maip3o.algo.policy_update import PolicyData, constraint_diagnostics, max_ratio_error, replay, update_policy
 from maip3o.algo.returns import Returns, compute_returns
-from maip3o.config import Config
+from maip3o.config import AlgoConfig, Config
 from maip3o.data.batch import Batch, make_batch
 from maip3o.data.chunks import cut_into_chunks, pack
 from maip3o.data.episode import Episode
@@ -83,7 +83,8 @@ class Learner:
         returns = compute_returns(batch, value, final_value, self.algo)
         metrics = self._constraint_metrics(batch)
         data = self._policy_data(batch, observation, returns, metrics)
-        metrics |= self._train_policy(data, returns, batch, rng)
+        algo = dataclasses.replace(self.algo, penalty=at_progress(self.algo.penalty, progress))
+        metrics |= self._train_policy(data, returns, batch, algo, rng)
         metrics |= self._critic_metrics(value, returns)
         metrics |= update_critics(
             self.critics, self.critic_optimiser, self._critic_data(batch, observation, returns), self.algo, rng
@@ -91,17 +92,17 @@ class Learner:
         self.normaliser.update(batch.observation)
         require_finite(self._named_tensors())
         self.iteration += 1
-        return {**metrics, "policy/lr": self.algo.lr * lr_factor}
+        return {**metrics, "policy/lr": self.algo.lr * lr_factor, "policy/eta": algo.penalty.eta}
 
     def _train_policy(
-        self, data: PolicyData, returns: Returns, batch: Batch, rng: np.random.Generator
+        self, data: PolicyData, returns: Returns, batch: Batch, algo: AlgoConfig, rng: np.random.Generator
     ) -> dict[str, float]:
-        chunks = cut_into_chunks(batch, self.algo.chunk_length if self.config.model.recurrent else 1)
+        chunks = cut_into_chunks(batch, algo.chunk_length if self.config.model.recurrent else 1)
         before = replay(self.actor, data, chunks)
         metrics = {"policy/max_ratio_error": max_ratio_error(before, data)}
         sample = pack(chunks, rng.permutation(len(chunks.start))[: max(1, len(chunks.start) // 8)])
-        metrics |= constraint_diagnostics(self.actor, data, before, sample, self.constraints, self.algo)
-        metrics |= update_policy(self.actor, self.actor_optimiser, data, before, chunks, self.algo, rng)
+        metrics |= constraint_diagnostics(self.actor, data, before, sample, self.constraints, algo)
+        metrics |= update_policy(self.actor, self.actor_optimiser, data, before, chunks, algo, rng)
         after = replay(self.actor, data, chunks)
         kl = float(gaussian_kl(after.mean, after.log_std, before.mean, before.log_std).mean())
         ratio = torch.exp(after.log_prob - before.log_prob).double().cpu().numpy()
@@ -111,7 +112,7 @@ class Learner:
             "policy/kl": kl,
             "policy/entropy": float(entropy(after.log_std)),
             "policy/std": float(after.log_std.exp().mean()),
-            "bound/theorem2": theorem2_bound(kl, ratio, returns, arguments, self.algo),
+            "bound/theorem2": theorem2_bound(kl, ratio, returns, arguments, algo),
         }
 
     def _constraint_metrics(self, batch: Batch) -> dict[str, float]:

@@ -7,6 +7,7 @@ celu, relu and log_barrier is 1 when violated, so that eta means the same for al
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -63,6 +64,13 @@ PENALTIES: dict[str, Penalty] = {
     "log_barrier": log_barrier,
     "lagrangian": lagrangian,
 }
+
+
+def at_progress(settings: PenaltyConfig, progress: float) -> PenaltyConfig:
+    """The settings with the eta of this point of the training, progress in [0, 1]."""
+    if settings.eta_start is None:
+        return settings
+    return replace(settings, eta=settings.eta_start + progress * (settings.eta - settings.eta_start))
 
 
 def get_penalty(name: str) -> Penalty:
