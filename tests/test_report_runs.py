@@ -82,6 +82,7 @@ def test_a_resumed_run_counts_each_episode_once_and_the_later_line_wins(tmp_path
 def test_the_hash_ignores_seed_and_machine_but_not_the_experiment(tmp_path: Path) -> None:
     settings = {"seed": 0, "num_workers": 4, "runner.name": "local", "algo.lr": 1e-3}
     assert config_hash(settings) == config_hash({**settings, "seed": 7, "num_workers": 1, "runner.name": "ray"})
+    assert config_hash(settings) == config_hash({**settings, "algo.option_of_a_later_version": None})
     assert config_hash(settings) != config_hash({**settings, "algo.lr": 2e-3})
 
 

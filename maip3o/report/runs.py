@@ -83,7 +83,7 @@ class Run:
 
     @property
     def compared_settings(self) -> dict[str, Any]:
-        return {key: value for key, value in self.settings.items() if not _under(key, NOT_THE_EXPERIMENT)}
+        return compared(self.settings)
 
     @property
     def config_hash(self) -> str:
@@ -116,8 +116,12 @@ def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
+def compared(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes the experiment. Null is left out: runs older than an option are those that do not use it."""
+    return {k: v for k, v in settings.items() if v is not None and not _under(k, NOT_THE_EXPERIMENT)}
+
+
 def config_hash(settings: Mapping[str, Any]) -> str:
     """Eight hex digits that are equal exactly for runs of the same experiment, whatever their seed and machine."""
-    compared = {key: value for key, value in settings.items() if not _under(key, NOT_THE_EXPERIMENT)}
-    text = json.dumps(compared, sort_keys=True, default=str)
+    text = json.dumps(compared(settings), sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:8]
