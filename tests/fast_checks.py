@@ -13,9 +13,9 @@ from maip3o.envs.lean_import import import_metadrive
 import_metadrive()
 
 from maip3o.benchmarks.traces import Run, first_difference, trace  # noqa: E402
+from maip3o.compiled import are_cached  # noqa: E402
 from maip3o.envs import load_scenario  # noqa: E402
 from maip3o.envs.fast import FastBackend, native  # noqa: E402
-from maip3o.envs.fast.compiled import are_cached  # noqa: E402
 from maip3o.envs.fast.lidar import observe_beams  # noqa: E402
 from maip3o.envs.fast.native import cast  # noqa: E402
 from maip3o.envs.fast.passes import conclude, look  # noqa: E402

@@ -35,6 +35,7 @@ def update_critics(
     """critics: `value` first, then one per constraint in the order of the target's columns."""
     for k, critic in enumerate(critics.values()):
         critic.update_normaliser(data.target[:, k])
+    named = {name: list(critic.named_parameters()) for name, critic in critics.items()}
     losses = dict.fromkeys(critics, 0.0)
     norm_sum, steps = 0.0, 0
     moments = len(data.team_target)
@@ -45,8 +46,8 @@ def update_critics(
                 require_finite([(f"loss of critic {name}", loss)])
                 loss.backward()
                 losses[name] += float(loss.detach())
-            for name, critic in critics.items():
-                norm_sum += clip_gradients(f"critic {name}", critic, algo.max_grad_norm)
+            for name, parameters in named.items():
+                norm_sum += clip_gradients(f"critic {name}", parameters, algo.max_grad_norm)
             optimiser.step()
             steps += 1
     metrics = {f"loss/{name if name == 'value' else 'cost_' + name}": total / steps for name, total in losses.items()}

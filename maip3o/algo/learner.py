@@ -28,6 +28,7 @@ from maip3o.models.critic import Critic, critic_inputs
 from maip3o.models.normaliser import ObservationNormaliser
 
 __all__ = ["Learner", "NonFiniteError"]
+BLOCK_ROWS = 2048
 
 
 class Learner:
@@ -162,9 +163,12 @@ class Learner:
         """[S, 1 + K] and [F, 1 + K], in units of the returns."""
         final = self.normaliser(batch.final_observation)
         pairs = ((observation, batch.hidden), (final, batch.final_hidden))
-        inputs = [critic_inputs(*pair) for pair in pairs]
-        columns = [torch.stack([critic(x) for critic in self.critics.values()], -1) for x in inputs]
-        return columns[0].double().cpu().numpy(), columns[1].double().cpu().numpy()
+        values = []
+        for pair in pairs:
+            parts = critic_inputs(*pair).split(BLOCK_ROWS)  # they stay in a core's cache
+            columns = [torch.cat([critic(part) for part in parts]) for critic in self.critics.values()]
+            values.append(torch.stack(columns, -1).double().cpu().numpy())
+        return values[0], values[1]
 
     def _critic_metrics(self, value: NDArray[np.float64], returns: Returns) -> dict[str, float]:
         pairs = {"critic/explained_variance": (returns.team_value, returns.team_target)}
@@ -212,8 +216,9 @@ class Learner:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.load_networks(state)
-        self.actor_optimiser.load_state_dict(state["actor_optimiser"])
-        self.critic_optimiser.load_state_dict(state["critic_optimiser"])
+        # Copies: an optimiser keeps the tensors that it is given, and changes them.
+        self.actor_optimiser.load_state_dict(_copy(state["actor_optimiser"]))
+        self.critic_optimiser.load_state_dict(_copy(state["critic_optimiser"]))
         self.multiplier = state["multiplier"].clone()
         self.iteration = int(state["iteration"])
 

@@ -18,6 +18,7 @@ from maip3o.data.chunks import Chunks, Packed, pack, shuffled_minibatches
 from maip3o.models.actor import Actor, entropy, gaussian_kl, log_prob
 
 MAX_RATIO_ERROR = 1e-4
+REPLAYED_CHUNKS = 150  # at a time: what they need stays in a core's cache
 
 
 @dataclass(slots=True)
@@ -46,9 +47,11 @@ class Replay:
 
 @torch.no_grad()
 def replay(actor: Actor, data: PolicyData, chunks: Chunks) -> Replay:
-    packed = pack(chunks, np.arange(len(chunks.start)))
     mean = torch.empty_like(data.action)
-    mean[_index(packed, data)] = _mean(actor, data, packed)
+    count = len(chunks.start)
+    for chosen in np.array_split(np.arange(count), -(-count // REPLAYED_CHUNKS)):
+        packed = pack(chunks, chosen)
+        mean[_index(packed, data)] = _mean(actor, data, packed)
     log_std = actor.log_std.detach().clone()
     return Replay(mean, log_std, log_prob(data.action, mean, log_std))
 
@@ -80,6 +83,7 @@ def update_policy(
     """Up to algo.epochs epochs; stops when the KL to the policy that sampled leaves [kl_min, kl_max]."""
     sums: dict[str, float] = defaultdict(float)
     steps, finished, inside = 0, 0, True
+    named = list(actor.named_parameters())
     while inside and finished < algo.epochs:
         kls = []
         for chosen in shuffled_minibatches(len(chunks.start), len(data.action), algo, rng):
@@ -91,7 +95,7 @@ def update_policy(
             optimiser.zero_grad()
             terms.require_finite()
             terms.loss.backward()
-            sums["policy/grad_norm"] += clip_gradients("actor", actor, algo.max_grad_norm)
+            sums["policy/grad_norm"] += clip_gradients("actor", named, algo.max_grad_norm)
             optimiser.step()
             steps += 1
             sums["loss/policy"] += float(terms.reward.detach())

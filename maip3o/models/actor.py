@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from maip3o.config import ModelConfig
 from maip3o.models.gru import PackedGRU
-from maip3o.models.mlp import MLP, linear
+from maip3o.models.mlp import MLP, compiled_for, dense, linear
 
 LOG_2_PI = math.log(2.0 * math.pi)
 
@@ -41,10 +41,10 @@ class Actor(nn.Module):
         observation: [S, O] normalised, packed; memory: [N, H] before each chunk's first step;
         batch_sizes: [L] how many chunks reach step j. Returns [S, U].
         """
-        features = self.encoder(observation)
-        if self.gru is not None:
-            features = self.gru(features, memory, batch_sizes)
-        return self.head(features)
+        if self.gru is None:
+            return self.encoder(observation, self.head)
+        memories = self.gru(self.encoder(observation), memory, batch_sizes)
+        return dense(memories, [self.head], False, True) if compiled_for(memories) else self.head(memories)
 
 
 def log_prob(action: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:

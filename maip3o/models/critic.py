@@ -23,7 +23,7 @@ class Critic(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """inputs: [..., O + H], by `critic_inputs`. Returns the value [...] in units of the return."""
         mean, std = self.normaliser.statistics()
-        return mean + std * self.head(self.body(inputs)).squeeze(-1)
+        return mean + std * self.body(inputs, self.head).squeeze(-1)
 
     @torch.no_grad()
     def update_normaliser(self, returns: Tensor) -> None:

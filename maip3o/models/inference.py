@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from maip3o.compiled import fused
 from maip3o.config import ModelConfig
 
 Float32 = NDArray[np.float32]
@@ -63,11 +63,7 @@ class NumpyActor:
         )
 
 
-# "contract" allows fused multiply-add and nothing else: the order of sums stays as written.
-_compile = njit(cache=True, fastmath={"contract"}, error_model="numpy")
-
-
-@_compile
+@fused
 def _act(observation, memory, noise, weights, sizes, relu):  # type: ignore[no-untyped-def]
     agents, memory_size, action_size = observation.shape[0], memory.shape[1], noise.shape[1]
     shift, at = _take(weights, 0, sizes[0])
@@ -101,13 +97,13 @@ def _act(observation, memory, noise, weights, sizes, relu):  # type: ignore[no-u
     return action, log_prob, after
 
 
-@_compile
+@fused
 def _take(weights, at, size):  # type: ignore[no-untyped-def]
     """The next `size` numbers of the flat weights, and where they end."""
     return weights[at : at + size], at + size
 
 
-@_compile
+@fused
 def _linear(x, weights, at, outputs):  # type: ignore[no-untyped-def]
     """x @ weight + bias, with the weight [inputs, outputs] and then the bias taken from `weights` at `at`."""
     agents, inputs = x.shape
@@ -132,7 +128,7 @@ def _linear(x, weights, at, outputs):  # type: ignore[no-untyped-def]
     return out, at + outputs
 
 
-@_compile
+@fused
 def _exp_negative(x):  # type: ignore[no-untyped-def]
     """exp(x) for x <= 0, flat array, in a form that vectorises: 2^n times the Taylor series of the rest."""
     exponent = np.empty(x.size, np.int32)
@@ -156,7 +152,7 @@ def _exp_negative(x):  # type: ignore[no-untyped-def]
     return series
 
 
-@_compile
+@fused
 def _tanh(x):  # type: ignore[no-untyped-def]
     """In place: sign(x) (1 - e) / (1 + e) with e = exp(-2 |x|)."""
     flat = x.reshape(-1)
@@ -168,7 +164,7 @@ def _tanh(x):  # type: ignore[no-untyped-def]
         flat[i] = math.copysign((np.float32(1.0) - e[i]) / (np.float32(1.0) + e[i]), flat[i])
 
 
-@_compile
+@fused
 def _sigmoid(flat):  # type: ignore[no-untyped-def]
     """1 / (1 + exp(-x)), by exp(-|x|), which cannot overflow."""
     e = np.empty_like(flat)
@@ -180,14 +176,14 @@ def _sigmoid(flat):  # type: ignore[no-untyped-def]
         flat[i] = numerator / (np.float32(1.0) + e[i])
 
 
-@_compile
+@fused
 def _relu(x):  # type: ignore[no-untyped-def]
     flat = x.reshape(-1)
     for i in range(flat.size):
         flat[i] = max(flat[i], np.float32(0.0))
 
 
-@_compile
+@fused
 def _gru(inputs, recurrent, memory):  # type: ignore[no-untyped-def]
     agents, size = memory.shape
     gates = np.empty((agents, 2 * size), np.float32)

@@ -1,19 +1,18 @@
-"""Plain feed-forward layers, initialised orthogonally, with a backward pass written out for speed.
-
-Rows go through all layers in blocks that stay in a core's cache, forward and backward, instead of layer after layer
-over all rows.
-"""
+"""Plain feed-forward layers, initialised orthogonally: torch's own, and compiled functions on a CPU."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maip3o.models.kernels import dense_backward, dense_forward
+
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
-BLOCK_ROWS = 1024
 
 
 def linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
@@ -27,9 +26,18 @@ def linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
     return layer
 
 
-def tanh_(x: Tensor) -> Tensor:
-    """tanh in place. By the sigmoid, which torch computes four times as fast on a CPU, to a few 1e-7."""
-    return x.mul_(2.0).sigmoid_().mul_(2.0).sub_(1.0)
+def compiled_for(tensor: Tensor) -> bool:
+    """Whether the compiled functions take this tensor."""
+    return tensor.device.type == "cpu" and tensor.dtype == torch.float32
+
+
+def array(tensor: Tensor) -> NDArray[np.float32]:
+    """The tensor's own memory, row after row (a copy if it lies otherwise)."""
+    return tensor.detach().contiguous().numpy()
+
+
+def arrays(tensors: Sequence[Tensor]) -> tuple[NDArray[np.float32], ...]:
+    return tuple(array(tensor) for tensor in tensors)
 
 
 class MLP(nn.Sequential):
@@ -43,26 +51,33 @@ class MLP(nn.Sequential):
         super().__init__(*layers)
         self.activation = activation
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        parameters = [p for layer in self for p in layer.parameters()]
-        outputs = _BlockedMLP.apply(inputs.flatten(0, -2), self.activation, *parameters)
-        return outputs.unflatten(0, inputs.shape[:-1])
+    def forward(self, inputs: Tensor, head: nn.Linear | None = None) -> Tensor:
+        """With a head: a last layer without activation."""
+        layers = [layer for layer in self if isinstance(layer, nn.Linear)] + ([head] if head is not None else [])
+        if compiled_for(inputs):
+            return dense(inputs, layers, self.activation == "relu", head is not None)
+        outputs = super().forward(inputs)
+        return outputs if head is None else head(outputs)
 
 
-class _BlockedMLP(torch.autograd.Function):
+def dense(inputs: Tensor, layers: Sequence[nn.Linear], relu: bool, head: bool) -> Tensor:
+    """Compiled layers, each with its activation (tanh unless relu), the last one without if it is a head."""
+    parameters = [p for layer in layers for p in (layer.weight, layer.bias)]
+    if inputs.dim() == 2:
+        return _Dense.apply(inputs, relu, head, *parameters)
+    return _Dense.apply(inputs.flatten(0, -2), relu, head, *parameters).unflatten(0, inputs.shape[:-1])
+
+
+class _Dense(torch.autograd.Function):
     """parameters: weight and bias of each layer."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, activation: str, *parameters: Tensor) -> Tensor:
+    def forward(ctx: Any, inputs: Tensor, relu: bool, head: bool, *parameters: Tensor) -> Tensor:
         weights, biases = parameters[::2], parameters[1::2]
-        activate = tanh_ if activation == "tanh" else torch.relu_
         outputs = [inputs.new_empty(len(inputs), len(bias)) for bias in biases]
-        for block in _blocks(len(inputs)):
-            x = inputs[block]
-            for weight, bias, output in zip(weights, biases, outputs, strict=True):
-                x = activate(torch.addmm(bias, x, weight.T, out=output[block]))
+        dense_forward(array(inputs), arrays(weights), arrays(biases), arrays(outputs), relu, head)
         ctx.save_for_backward(inputs, *weights, *outputs)
-        ctx.activation = activation
+        ctx.kind = relu, head
         return outputs[-1]
 
     @staticmethod
@@ -70,28 +85,10 @@ class _BlockedMLP(torch.autograd.Function):
         inputs, *saved = ctx.saved_tensors
         weights, outputs = saved[: len(saved) // 2], saved[len(saved) // 2 :]
         d_weights = [torch.zeros_like(weight) for weight in weights]
-        d_biases = [torch.zeros_like(weight[:, 0]) for weight in weights]
-        d_inputs = torch.empty_like(inputs) if ctx.needs_input_grad[0] else None
-        for block in _blocks(len(inputs)):
-            d = gradient[block]
-            for layer in reversed(range(len(weights))):
-                d = _through_activation(ctx.activation, d, outputs[layer][block])
-                x = outputs[layer - 1][block] if layer else inputs[block]
-                d_weights[layer].addmm_(d.T, x)
-                d_biases[layer] += d.sum(0)
-                if layer:
-                    d = d @ weights[layer]
-                elif d_inputs is not None:
-                    torch.mm(d, weights[0], out=d_inputs[block])
+        d_biases = [weight.new_zeros(len(weight)) for weight in weights]
+        d_inputs = torch.empty_like(inputs[: len(inputs) if ctx.needs_input_grad[0] else 0])
+        relu, head = ctx.kind
+        given = array(inputs), arrays(weights), arrays(outputs), array(gradient)
+        dense_backward(*given, relu, head, array(d_inputs), arrays(d_weights), arrays(d_biases))
         d_parameters = [d for pair in zip(d_weights, d_biases, strict=True) for d in pair]
-        return d_inputs, None, *d_parameters
-
-
-def _blocks(rows: int) -> list[slice]:
-    return [slice(start, start + BLOCK_ROWS) for start in range(0, rows, BLOCK_ROWS)]
-
-
-def _through_activation(activation: str, gradient: Tensor, output: Tensor) -> Tensor:
-    if activation == "tanh":
-        return torch.ops.aten.tanh_backward(gradient, output)
-    return torch.ops.aten.threshold_backward(gradient, output, 0)
+        return d_inputs if ctx.needs_input_grad[0] else None, None, None, *d_parameters

@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 
+from maip3o.compiled import are_cached
 from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import RawStep, empty_raw_step
 from maip3o.envs.contract import CarStates, FloatArray, IntArray, RoadMap
 from maip3o.envs.fast.body import PARAMETERS
-from maip3o.envs.fast.compiled import are_cached
 from maip3o.envs.fast.geometry import take_geometry
 from maip3o.envs.fast.lidar import observe_beams
 from maip3o.envs.fast.passes import Outcome, conclude, look

@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from maip3o.compiled import kernel
 from maip3o.envs.contract import BoolArray, IntArray
-from maip3o.envs.fast.compiled import kernel
 
 HALF_LENGTH = 4.515 / 2  # DefaultVehicle
 HALF_WIDTH = 1.852 / 2

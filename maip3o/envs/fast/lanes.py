@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from maip3o.envs.fast.compiled import kernel
+from maip3o.compiled import kernel
 
 TWO_PI = 2 * math.pi
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from maip3o.compiled import kernel
 from maip3o.envs.contract import BoolArray, FloatArray, IntArray
-from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.contacts import HALF_LENGTH, HALF_WIDTH, REACH
 from maip3o.envs.fast.lanes import TWO_PI
 from maip3o.envs.fast.native import RayCall, cast

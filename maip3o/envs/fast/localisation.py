@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from maip3o.compiled import kernel
 from maip3o.envs.contract import BoolArray, IntArray
-from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.lanes import distance, heading_at, local_coordinates
 from maip3o.envs.fast.native import RayCall, cast
 

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import panda3d
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from maip3o.envs.fast.compiled import kernel
+from maip3o.compiled import kernel
 
 LIBRARY = Path(panda3d.__file__).parent / "libpandabullet.so.1.10"
 PANDA3D_VERSION = "1.10.13"

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from maip3o.compiled import kernel
 from maip3o.envs.contract import FloatArray, IntArray
-from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.lanes import clip, local_coordinates, norm, position_at
 
 CHECKPOINT_UPDATE_RANGE = 5.0  # BaseNavigation.CKPT_UPDATE_RANGE

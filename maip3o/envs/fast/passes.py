@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from maip3o.compiled import kernel
 from maip3o.envs.contract import BoolArray, FloatArray, IntArray
-from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.contacts import possible_contacts
 from maip3o.envs.fast.geometry import MapArrays
 from maip3o.envs.fast.localisation import lanes_under, localise

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from maip3o.compiled import kernel
 from maip3o.envs.contract import FloatArray, IntArray
-from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.lanes import clip, norm, wrap_to_pi
 
 LAG = 0.02  # seconds: the reported pose is one physics substep old

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from maip3o.compiled import kernel
 from maip3o.envs.contract import BoolArray, FloatArray, IntArray
-from maip3o.envs.fast.compiled import kernel
 from maip3o.envs.fast.lanes import local_coordinates
 
 

@@ -16,8 +16,8 @@ import numba
 import numpy as np
 from numba import types
 
+from maip3o.compiled import callback, kernel
 from maip3o.envs.contract import IntArray
-from maip3o.envs.fast.compiled import callback, kernel
 from maip3o.envs.fast.contacts import GUARD, box_meets_segment, boxes_meet
 from maip3o.envs.fast.native import BODY_TRANSFORM, Bullet, at_address, follow
 
