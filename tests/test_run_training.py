@@ -17,8 +17,9 @@ import torch
 
 from maip3o.errors import RunError, UserError
 from maip3o.runners import checkpoint
+from maip3o.runners.local_worker import LocalWorker
 from maip3o.runners.run import only_one_trainer, run
-from tests.toy_run import final_state, toy_config, train_inline
+from tests.toy_run import final_state, processes_of, toy_config, train_inline
 
 CONF = str(Path(__file__).parent / "conf")
 
@@ -53,8 +54,17 @@ def test_run_directory_holds_what_it_should(undisturbed: Path) -> None:
 
 @pytest.mark.parametrize("num_workers", [2, 3])
 def test_same_bytes_on_any_number_of_workers(undisturbed: Path, tmp_path: Path, num_workers: int) -> None:
-    run(toy_config(num_workers=num_workers), tmp_path)
+    with processes_of(LocalWorker) as processes:
+        run(toy_config(num_workers=num_workers), tmp_path)
+    assert len(processes - {os.getpid()}) == num_workers
     assert final_state(tmp_path) == final_state(undisturbed)
+
+
+def test_a_run_without_processes_leaves_the_next_one_its_own(tmp_path: Path) -> None:
+    train_inline(toy_config(total_episodes=4), tmp_path / "inline")
+    with processes_of(LocalWorker) as processes:
+        run(toy_config(total_episodes=4), tmp_path / "local")
+    assert len(processes - {os.getpid()}) == 1
 
 
 def test_same_bytes_after_a_resume_and_no_duplicate_lines(undisturbed: Path, tmp_path: Path) -> None:
