@@ -122,6 +122,25 @@ def test_how_a_run_ended_is_in_status(tmp_path: Path) -> None:
     assert state() == "interrupted"
 
 
+def test_messages_of_every_session_and_the_cause_of_a_failure_are_in_train_log(tmp_path: Path) -> None:
+    with RunLog(tmp_path, toy_config(), NOTHING):
+        logging.getLogger("maip3o.runners.pool").warning("worker 0 replaced")
+    with pytest.raises(RunError), RunLog(tmp_path, toy_config(), {**NOTHING, "episodes": 4}):
+        raise RunError("no more") from ZeroDivisionError("deep down")
+    lines = (tmp_path / "train.log").read_text().splitlines()
+    assert sum("worker 0 replaced" in line for line in lines) == 1
+    assert sum("going on at episode 4" in line for line in lines) == 1
+    assert "ZeroDivisionError: deep down" in lines
+    logging.getLogger("maip3o.runners.pool").warning("of nobody's run")
+    assert "nobody" not in (tmp_path / "train.log").read_text()
+
+
+def test_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").mkdir()
+    with pytest.raises(RunError, match=r"cannot write .*metrics\.jsonl: Is a directory"):
+        RunLog(tmp_path, toy_config(), NOTHING)
+
+
 def test_weights_and_biases_reads_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[dict[str, object]] = []
     stand_in = types.SimpleNamespace(init=lambda **settings: calls.append(settings), finish=lambda: calls.append({}))

@@ -89,6 +89,7 @@ def test_command_goes_on_and_remembers_the_new_length(directory: Path, monkeypat
     saved = yaml.safe_load((directory / ".hydra" / "config.yaml").read_text())
     assert (saved["total_episodes"], saved["algo"]["lr"]) == (8, 0.002)
     assert continued_config(directory, [], CONF).total_episodes == 8
+    assert "going on at episode 4" in (directory / "train.log").read_text()
 
 
 def test_not_with_a_sweep(directory: Path) -> None:

@@ -55,6 +55,8 @@ def test_a_sweep_skips_what_is_finished_and_goes_on_with_the_rest(tmp_path: Path
     whole = (first / "metrics.jsonl").read_bytes()
     assert whole.startswith(begun)
     assert len(whole.splitlines()) == 2
+    for name in ("output.log", "train.log"):  # both sessions, every message once
+        assert (first / name).read_text().count("going on at episode 2") == 1
 
     before = {path: path.stat().st_mtime_ns for path in first.parent.rglob("*")}
     done = launch(tmp_path, "seed=0")

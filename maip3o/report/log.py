@@ -45,16 +45,16 @@ class RunLog:
         """counters: of the checkpoint from which the run goes on; what metrics.jsonl holds beyond it is dropped."""
         self.directory, self.config = directory, config
         self.progress = ProgressLine(config.logger.quiet)
-        logging.getLogger("maip3o").addHandler(self.progress)
-        logging.getLogger("maip3o").setLevel(logging.INFO)
-        self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
-        self._metrics.truncate(counters["metrics_bytes"])
+        try:
+            self._messages = MessageFile(directory / "train.log")
+            self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
+            self._metrics.truncate(counters["metrics_bytes"])
+        except OSError as error:
+            raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
         self._wandb = _weights_and_biases(directory, config)  # before the writer that it is to watch
         self._events = _tensorboard(directory, config, counters["episodes"])
         _write_json(directory / "versions.json", versions(directory / "versions.json"))
         self.saved(counters)
-        verb = "training" if counters["episodes"] == 0 else f"going on at episode {counters['episodes']}"
-        log.info("%s: %s", directory, verb)
 
     @property
     def metrics_bytes(self) -> int:
@@ -94,6 +94,10 @@ class RunLog:
         _write_json(self.directory / "status.json", content)
 
     def __enter__(self) -> RunLog:
+        logging.getLogger().addHandler(self._messages)
+        logging.getLogger("maip3o").addHandler(self.progress)
+        logging.getLogger("maip3o").setLevel(logging.DEBUG)  # the file takes all of it, the console INFO and above
+        log.info("%s: %s", self.directory, f"going on at episode {self.episodes}" if self.episodes else "training")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -108,12 +112,26 @@ class RunLog:
         else:
             with suppress(RunError):  # the disk may be full: the first error is the one to report
                 self._status("failed", f"{type(error).__name__}: {error}")
+            log.debug("failed", exc_info=error)  # the user sees one line, whoever looks for the cause finds it here
         logging.getLogger("maip3o").removeHandler(self.progress)
+        logging.getLogger().removeHandler(self._messages)
+        self._messages.close()
         self._metrics.close()
         if self._events is not None:
             self._events.close()
         if self._wandb is not None:
             self._wandb.finish()
+
+
+class MessageFile(logging.FileHandler):
+    """train.log: every message of all sessions, those of libraries included."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8")
+        self.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] - %(message)s"))
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk is reported once, by what cannot do without it."""
 
 
 def _weights_and_biases(directory: Path, config: Config) -> Any:
