@@ -65,13 +65,24 @@ def add_plus(overrides: Sequence[str]) -> list[str]:
 
 def jobs(overrides: Sequence[str]) -> list[list[str]]:
     """The command lines of a multirun: every combination of the values that are swept over."""
-    parsed = [_parse(text) for text in overrides]
+    parsed = [parse(text) for text in overrides]
     discrete = [override for override in parsed if not override.is_sweep_override() or override.is_discrete_sweep()]
     return BasicSweeper.split_arguments(discrete, None)[0]
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Config, Path]:
     """The validated config that these overrides give, and the directory its run will have."""
+    composed = compose_tree(overrides, config_dir)
+    try:
+        HydraConfig.instance().set_config(composed)
+        directory = Path(composed.hydra.run.dir) if not OmegaConf.is_missing(composed.scenario, "name") else Path()
+    except OmegaConfBaseException as error:
+        raise UserError(_one_line(error)) from None
+    return to_config(composed), directory
+
+
+def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> DictConfig:
+    """What Hydra makes of these overrides, its own part included; of the values only the types are checked."""
     if config_dir is not None and not Path(config_dir).is_dir():
         raise UserError(f"--config-dir {config_dir}: no such directory")
     check_overrides(overrides, config_dir)
@@ -80,28 +91,27 @@ def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Co
     register()
     try:
         with initialize_config_dir(str(FOLDER), version_base="1.3", job_name="train"):
-            composed = hydra_compose("config", overrides=list(overrides), return_hydra_config=True)
-            HydraConfig.instance().set_config(composed)
-            directory = Path(composed.hydra.run.dir) if not OmegaConf.is_missing(composed.scenario, "name") else Path()
+            return hydra_compose("config", overrides=list(overrides), return_hydra_config=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(_one_line(error)) from None
-    return to_config(composed), directory
 
 
 def to_config(composed: DictConfig) -> Config:
     """The typed, validated config of what Hydra composed."""
-    names = {item.name for item in fields(Config)}
     if OmegaConf.is_missing(composed.scenario, "name"):
         raise UserError(f"no scenario: add +scenario=<name>, one of {', '.join(options('scenario'))}")
-    try:
-        plain = OmegaConf.to_container(
-            OmegaConf.masked_copy(composed, list(names)), resolve=True, throw_on_missing=True
-        )
-        config = validate(from_dict(plain))
-    except OmegaConfBaseException as error:
-        raise UserError(_one_line(error)) from None
+    names = [item.name for item in fields(Config)]
+    config = typed(OmegaConf.masked_copy(composed, names))
     require_fitting_init(config)
     return config
+
+
+def typed(tree: DictConfig) -> Config:
+    """The tree of a config as a Config, if it is one that can be run."""
+    try:
+        return validate(from_dict(OmegaConf.to_container(tree, resolve=True, throw_on_missing=True)))
+    except OmegaConfBaseException as error:
+        raise UserError(_one_line(error)) from None
 
 
 def options(group: str, config_dir: str | None = None) -> list[str]:
@@ -113,7 +123,7 @@ def options(group: str, config_dir: str | None = None) -> list[str]:
 def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> None:
     """Refuse what Hydra would refuse with many lines, or would let pass with a plus sign."""
     for text in overrides:
-        override = _parse(text)
+        override = parse(text)
         key = override.key_or_group
         if key in GROUPS and not isinstance(override.value(), dict):
             _check_choice(text, override, options(key, config_dir))
@@ -122,7 +132,7 @@ def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> 
             raise UserError(f"{text}: unknown key {key}; " + (f"did you mean {hint[0]}?" if hint else "see --help"))
 
 
-def _parse(text: str) -> Override:
+def parse(text: str) -> Override:
     try:
         return OverridesParser.create().parse_override(text)
     except HydraException:

@@ -10,7 +10,7 @@ from typing import NoReturn
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from maip3o.compose import FOLDER, add_plus, compose, register, to_config
 from maip3o.config import Config
@@ -98,7 +98,6 @@ def resume(overrides: list[str], config_dir: str | None, multirun: bool) -> None
         raise UserError("resume= with -m: a sweep goes on when it is started again with the same command")
     config = continued_config(directory, others, config_dir)
     run(config, directory)
-    OmegaConf.save(OmegaConf.structured(config), directory / ".hydra" / "config.yaml")
 
 
 if __name__ == "__main__":

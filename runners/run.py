@@ -14,9 +14,10 @@ from typing import Any
 
 import loky
 import torch
+from omegaconf import OmegaConf
 
 from maip3o.config import Config
-from maip3o.errors import UserError
+from maip3o.errors import RunError, UserError
 from maip3o.runners.checkpoint import Checkpoint
 from maip3o.runners.loop import train
 from maip3o.runners.resume import find_start
@@ -33,6 +34,7 @@ def run(config: Config, directory: Path) -> float:
             if not config.logger.quiet:
                 print(f"{directory}: finished before, {start.counters['episodes']} episodes")
             return float(start.counters["result"])
+        _write_config(config, directory / ".hydra")
         return train(_settle(config, start), directory, start)
 
 
@@ -49,6 +51,17 @@ def _settle(config: Config, start: Checkpoint | None) -> Config:
         device=("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device,
         resume=None,
     )
+
+
+def _write_config(config: Config, folder: Path) -> None:
+    """What `resume=` and the reports read, where Hydra has not written it (a run from Python) or it is old (resumed)."""
+    try:
+        folder.mkdir(exist_ok=True)
+        OmegaConf.save(OmegaConf.structured(config), folder / "config.yaml")
+        if not (folder / "overrides.yaml").exists():
+            (folder / "overrides.yaml").write_text("[]\n", encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"cannot write {folder}: {error.strerror}") from error
 
 
 @contextmanager

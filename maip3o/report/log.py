@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import platform
+import shlex
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
@@ -102,7 +103,7 @@ class RunLog:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.progress.finish()
-        again = f"python -m maip3o.train resume={self.directory}"
+        again = shlex.join(["python", "-m", "maip3o.train", f"resume={self.directory}"])
         if error is None:
             self._status("finished", "")
             log.info("%s: finished, %d episodes", self.directory, self.episodes)
