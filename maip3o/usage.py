@@ -13,7 +13,7 @@ Examples
   python -m maip3o.train +scenario=intersection
   python -m maip3o.train +scenario=parking_lot algo=mappo seed=1 total_episodes=500
   python -m maip3o.train +scenario=intersection constraints.termination.limit=0.05 +constraints.crash.limit=0.1
-  python -m maip3o.train +scenario=intersection runner=ray num_workers=16
+  python -m maip3o.train +scenario=intersection runner=ray num_workers=16 episodes_per_iteration=16
   python -m maip3o.train -m +scenario=intersection algo=maip3o,map3o,mappo seed=0,1,2     every combination
   python -m maip3o.train resume=runs/intersection/maip3o/default/seed0 total_episodes=4000
 

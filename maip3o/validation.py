@@ -20,8 +20,8 @@ SHARE: Check = (lambda x: 0 <= x <= 1, "must be in [0, 1]")
 FINITE: Check = (math.isfinite, "must be a finite number")
 COUNT: Check = (lambda x: x >= 1, "must be 1 or above")
 COUNT_OR_AUTO: Check = (
-    lambda x: x == "auto" or (not isinstance(x, str) and x >= 1),
-    "must be a number from 1 on, or auto",
+    lambda x: x == "auto" or (not isinstance(x, str) and 1 <= x <= 1024),
+    "must be a number from 1 to 1024, or auto",
 )
 
 
@@ -84,7 +84,7 @@ RULES: dict[str, Check] = {
 def validate(config: Config) -> Config:
     """The config itself if it can be run; a UserError that names the first thing wrong otherwise."""
     validate_driving(config)
-    for check in (_episodes, _sequences, _penalty, _constraints, _device, _runner):
+    for check in (_episodes, _workers, _sequences, _penalty, _constraints, _device, _runner):
         check(config)
     return config
 
@@ -111,6 +111,15 @@ def _episodes(config: Config) -> None:
         near = max(round(total / each), 1) * each
         raise UserError(
             f"total_episodes={total}: must be a multiple of episodes_per_iteration={each}, for instance {near}"
+        )
+
+
+def _workers(config: Config) -> None:
+    number, each = config.num_workers, config.episodes_per_iteration
+    if not isinstance(number, str) and number > each:
+        raise UserError(
+            f"num_workers={number}: one process simulates one episode at a time, and an iteration has "
+            f"episodes_per_iteration={each}; set num_workers to {each} or less, or both to {number}"
         )
 
 

@@ -1,5 +1,7 @@
 """Every wrong input ends with one line, exit code 2, and nothing written."""
 
+import re
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
@@ -7,14 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from maip3o.compose import compose, known_keys
+from maip3o.compose import add_plus, compose, known_keys
 from maip3o.config import Config, ScenarioConfig
 from maip3o.errors import UserError
+from maip3o.runners.sweep import command_lines
 from maip3o.train import check
 from maip3o.validation import RULES
 
 SCENARIO = "+scenario=intersection"
 CONF = Path(__file__).parent / "conf"
+COMMAND = re.compile(r"\s+python -m maip3o\.train [^<[]*$")
 
 BAD = [
     # what is given besides the scenario, and what the message must contain
@@ -39,7 +43,9 @@ BAD = [
     ("total_episodes=0", "total_episodes=0: must be 1 or above"),
     ("total_episodes=31", "multiple of episodes_per_iteration=2, for instance 32"),
     ("episodes_per_iteration=0", "episodes_per_iteration=0"),
-    ("num_workers=0", "num_workers=0: must be a number from 1 on, or auto"),
+    ("num_workers=0", "num_workers=0: must be a number from 1 to 1024, or auto"),
+    ("num_workers=3", "an iteration has episodes_per_iteration=2; set num_workers to 2 or less, or both to 3"),
+    ("num_workers=100000", "num_workers=100000: must be a number from 1 to 1024, or auto"),
     ("num_workers=many", "num_workers=many"),
     ("torch_threads=-2", "torch_threads=-2"),
     ("device=tpu", "device=tpu: must be auto, cpu, cuda"),
@@ -187,6 +193,23 @@ def test_help_names_every_key_group_and_scenario() -> None:
         "num_workers",
     ):
         assert name in text
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_every_command_of_help_and_docs_can_be_run() -> None:
+    from maip3o.usage import usage
+
+    text = "\n".join([usage(), *(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))])
+    commands = [re.split(r"\s{2,}", line.strip())[0] for line in text.splitlines() if COMMAND.match(line)]
+    assert len(commands) > 10
+    for command in commands:
+        words = shlex.split(command)[3:]
+        own = any("=<" in word or word.startswith(("resume=", "init=runs")) or "cautious" in word for word in words)
+        if not own and not command.endswith("\\"):
+            overrides = add_plus([word for word in words if word != "-m"])
+            compose(command_lines(overrides, None, multirun="-m" in words)[0])
 
 
 def test_config_is_typed() -> None:

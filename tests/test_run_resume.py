@@ -41,8 +41,8 @@ def test_saying_the_same_again_changes_nothing(directory: Path) -> None:
 
 
 def test_how_it_is_computed_and_watched_may_change(directory: Path) -> None:
-    config = continued_config(directory, ["runner=ray", "num_workers=7", "evaluation.episodes=3"], CONF)
-    assert (config.runner.name, config.num_workers, config.evaluation.episodes) == ("ray", 7, 3)
+    config = continued_config(directory, ["runner=ray", "num_workers=3", "evaluation.episodes=3"], CONF)
+    assert (config.runner.name, config.num_workers, config.evaluation.episodes) == ("ray", 3, 3)
 
 
 @pytest.mark.parametrize(
