@@ -24,7 +24,8 @@ from omegaconf.errors import OmegaConfBaseException
 import maip3o
 from maip3o.config import Config, from_dict
 from maip3o.errors import UserError
-from maip3o.validation import require_fitting_init, validate
+from maip3o.prerequisites import require_fitting_init
+from maip3o.validation import validate
 
 FOLDER = Path(maip3o.__file__).parent / "conf"
 GROUPS = sorted(

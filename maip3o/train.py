@@ -15,9 +15,9 @@ from omegaconf import DictConfig
 from maip3o.compose import FOLDER, add_plus, compose, register, to_config
 from maip3o.config import Config
 from maip3o.errors import UserError, exit_on_user_error
+from maip3o.prerequisites import check_init_observation, check_simulator
 from maip3o.runners.sweep import command_lines, report_ends
 from maip3o.usage import usage
-from maip3o.validation import check_simulator
 
 
 def run(config: Config, directory: Path) -> float:
@@ -82,6 +82,7 @@ def check(overrides: list[str], config_dir: str | None, multirun: bool) -> None:
     for command_line in command_lines(overrides, config_dir, multirun):
         config, directory = compose(command_line, config_dir)
         check_simulator(config.scenario)
+        check_init_observation(config)
         if (directory / "checkpoints" / "last.pt").exists():
             from maip3o.runners.resume import find_start
 

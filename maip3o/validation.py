@@ -8,7 +8,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from maip3o.config import Config, ScenarioConfig
+from maip3o.config import Config
 from maip3o.errors import UserError
 
 Check = tuple[Callable[[Any], bool], str]
@@ -137,22 +137,6 @@ def _sequences(config: Config) -> None:
         )
 
 
-def require_fitting_init(config: Config) -> None:
-    """config.init is readable and fits this run. Apart from `validate`: a run outlives what it began with."""
-    if config.init is None:
-        return
-    from maip3o.runners.checkpoint import find_checkpoint, load  # they take torch's seconds to import
-
-    try:
-        theirs = load(find_checkpoint(config.init)).config
-    except UserError as error:
-        raise UserError(f"init={config.init}: {error}") from None
-    for key in ("model.hidden_sizes", "model.activation", "model.recurrent", "model.memory_size", "constraints"):
-        before, now = get(theirs, key), get(config, key)
-        if (sorted(before) != sorted(now)) if key == "constraints" else (before != now):
-            raise UserError(f"init={config.init}: its {key} is {before}, that of this run {now}")
-
-
 def _penalty(config: Config) -> None:
     penalty = config.algo.penalty
     if penalty.name not in BUILT_IN_PENALTIES:
@@ -233,20 +217,3 @@ def _world(config: Config) -> None:
         check_scenario(config.scenario)
     if config.scenario.backend == "stock" and config.scenario.lidar != "exact":
         raise UserError(f"scenario.lidar={config.scenario.lidar}: only scenario.backend=fast has it; use exact")
-
-
-def check_simulator(scenario: ScenarioConfig) -> None:
-    """What only MetaDrive knows (its own keys, places to start from), asked if it was changed: it takes seconds."""
-    from maip3o.envs.scenarios import load_scenario, scenario_names
-
-    if scenario.map == "toy":
-        return
-    if scenario.name in scenario_names():
-        shipped = load_scenario(scenario.name)
-        if all(
-            getattr(scenario, key) == getattr(shipped, key) for key in ("map", "metadrive", "num_agents", "respawn")
-        ):
-            return
-    from maip3o.envs.simulator import make_metadrive
-
-    make_metadrive(scenario)

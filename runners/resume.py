@@ -59,7 +59,7 @@ def continued_config(directory: Path, overrides: Sequence[str], config_dir: str 
 
     What they change is found by composing the run's first command line with and without them, so that `algo=maip3o`
     said again changes nothing, whatever the defaults have become since. A first command line that is not known (a run
-    started from Python) or says nothing here (a scenario of another --config-dir) is not needed if there is a checkpoint.
+    started from Python) or says nothing here (a scenario of another --config-dir) is not needed beside a checkpoint.
     """
     if not directory.is_dir():
         raise UserError(f"resume={directory}: no such run directory")

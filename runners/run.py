@@ -54,7 +54,7 @@ def _settle(config: Config, start: Checkpoint | None) -> Config:
 
 
 def _write_config(config: Config, folder: Path) -> None:
-    """What `resume=` and the reports read, where Hydra has not written it (a run from Python) or it is old (resumed)."""
+    """What `resume=` and the reports read, where Hydra has not written it (a run from Python) or no more (resumed)."""
     try:
         folder.mkdir(exist_ok=True)
         OmegaConf.save(OmegaConf.structured(config), folder / "config.yaml")

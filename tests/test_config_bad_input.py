@@ -105,6 +105,19 @@ def test_networks_of_another_shape_are_refused() -> None:
         compose([SCENARIO, "init=maip3o-intersection", "model.memory_size=8"])
 
 
+def test_networks_for_other_observations_are_refused() -> None:
+    with pytest.raises(UserError, match=r"its networks read 91 numbers, an observation of scenario toy has 3"):
+        check(["+scenario=toy", "init=maip3o-intersection"], str(CONF), multirun=False)
+    check([SCENARIO, "init=maip3o-intersection"], None, multirun=False)
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("scenario", "size"), [("bottleneck", 96), ("tollgate", 156)])
+def test_networks_for_another_map_are_refused(scenario: str, size: int) -> None:
+    with pytest.raises(UserError, match=f"an observation of scenario {scenario} has {size}"):
+        check([f"+scenario={scenario}", "init=maip3o-intersection"], None, multirun=False)
+
+
 @pytest.mark.parametrize(("override", "expected"), BAD, ids=[override for override, _ in BAD])
 def test_bad_override_is_refused_in_one_line(override: str, expected: str) -> None:
     with pytest.raises(UserError) as refused:
