@@ -12,10 +12,11 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from maip3o.compose import FOLDER, add_plus, compose, register, to_config
+from maip3o.compose import FOLDER, add_plus, compose, compose_tree, register, to_config
 from maip3o.config import Config
 from maip3o.errors import UserError, exit_on_user_error
 from maip3o.prerequisites import check_init_observation, check_simulator
+from maip3o.runners.directory import require_free, require_writable
 from maip3o.runners.sweep import command_lines, report_ends
 from maip3o.usage import usage
 
@@ -79,14 +80,19 @@ def read_command_line() -> Namespace:
 
 def check(overrides: list[str], config_dir: str | None, multirun: bool) -> None:
     """Refuse what cannot run, before Hydra makes a directory for it."""
-    for command_line in command_lines(overrides, config_dir, multirun):
+    lines = command_lines(overrides, config_dir, multirun)
+    for command_line in lines:
         config, directory = compose(command_line, config_dir)
         check_simulator(config.scenario)
         check_init_observation(config)
+        if not multirun:
+            require_free(directory)
         if (directory / "checkpoints" / "last.pt").exists():
             from maip3o.runners.resume import find_start
 
             find_start(config, directory)
+    if multirun:  # the directories of the jobs below it are looked at when their turn comes
+        require_writable(Path(compose_tree(lines[0], config_dir).hydra.sweep.dir))
 
 
 def resume(overrides: list[str], config_dir: str | None, multirun: bool) -> None:

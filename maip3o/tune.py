@@ -132,7 +132,7 @@ def open_study(search: Search) -> Any:
 def requeue_interrupted(study: Any) -> None:
     """Trials that a killed search left behind are tried again with their own values, from their checkpoints."""
     optuna = _import_optuna()
-    from maip3o.runners.run import only_one_trainer
+    from maip3o.runners.directory import only_one_trainer
 
     for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
         directory = trial.user_attrs.get("directory")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,8 +15,9 @@ import torch
 from omegaconf import OmegaConf
 
 from maip3o.config import Config
-from maip3o.errors import RunError, UserError
+from maip3o.errors import RunError
 from maip3o.runners.checkpoint import Checkpoint
+from maip3o.runners.directory import only_one_trainer
 from maip3o.runners.loop import train
 from maip3o.runners.resume import find_start
 
@@ -62,23 +61,6 @@ def _write_config(config: Config, folder: Path) -> None:
             (folder / "overrides.yaml").write_text("[]\n", encoding="utf-8")
     except OSError as error:
         raise RunError(f"cannot write {folder}: {error.strerror}") from error
-
-
-@contextmanager
-def only_one_trainer(directory: Path) -> Iterator[None]:
-    """Hold the directory: two trainers would tear each other's files apart. The lock dies with the process."""
-    directory.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{directory}: another process is training in this directory") from None
-        except OSError:  # a network file system without locks
-            pass
-        yield
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

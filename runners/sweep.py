@@ -17,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from maip3o.compose import FOLDER, to_config
 from maip3o.compose import jobs as jobs_of
 from maip3o.errors import UserError
+from maip3o.runners.directory import require_free
 from maip3o.runners.job import OUTPUT
 
 WORKERS_OF_A_JOB = 4  # `jobs: auto` gives every job this many cores if there are enough
@@ -75,10 +76,11 @@ def prepare(number: int, overrides: Sequence[str], config: DictConfig, sweep_dir
     try:
         settings = to_config(config)
         start = find_start(settings, directory)
+        if start is not None and start.counters["episodes"] >= settings.total_episodes:
+            return with_progress(replace(job, state="finished before", result=float(start.counters["result"])))
+        require_free(directory)
     except UserError as error:
         return replace(job, state="refused", message=str(error))
-    if start is not None and start.counters["episodes"] >= settings.total_episodes:
-        return with_progress(replace(job, state="finished before", result=float(start.counters["result"])))
     with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
         config.hydra.runtime.output_dir = str(directory)
     _write_config(config, directory / ".hydra")

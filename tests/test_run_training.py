@@ -17,8 +17,9 @@ import torch
 
 from maip3o.errors import RunError, UserError
 from maip3o.runners import checkpoint
+from maip3o.runners.directory import only_one_trainer
 from maip3o.runners.local_worker import LocalWorker
-from maip3o.runners.run import only_one_trainer, run
+from maip3o.runners.run import run
 from tests.toy_run import final_state, processes_of, toy_config, train_inline
 
 CONF = str(Path(__file__).parent / "conf")
