@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maip3o.compose import FOLDER, GROUPS, options
+from maip3o.overrides import FOLDER, GROUPS, options
 
 HEAD = """\
 Train a policy that several cars share.

@@ -13,9 +13,10 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from maip3o.compose import GROUPS, check_overrides, compose, compose_tree, parse, typed
+from maip3o.compose import compose, compose_tree, one_line, typed
 from maip3o.config import Config, from_dict
 from maip3o.errors import UserError
+from maip3o.overrides import GROUPS, check_overrides, parse
 from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
 from maip3o.validation import validate
@@ -103,7 +104,7 @@ def _applied(config: Config, overrides: Sequence[str], config_dir: str | None) -
     try:
         ConfigLoaderImpl._apply_overrides_to_config(values, tree)
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(str(error).splitlines()[0]) from None
+        raise UserError(one_line(error)) from None
     return typed(tree)
 
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from maip3o.compose import FOLDER, to_config
-from maip3o.compose import jobs as jobs_of
+from maip3o.compose import to_config
 from maip3o.errors import UserError
+from maip3o.overrides import FOLDER
+from maip3o.overrides import jobs as jobs_of
 from maip3o.runners.directory import require_free
 from maip3o.runners.job import OUTPUT
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from maip3o.compose import add_plus, compose, known_keys
+from maip3o.compose import compose
 from maip3o.config import Config, ScenarioConfig
 from maip3o.errors import UserError
+from maip3o.overrides import add_plus, known_keys
 from maip3o.runners.sweep import command_lines
 from maip3o.train import check
 from maip3o.validation import RULES
