@@ -51,8 +51,12 @@ def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> 
     for text in overrides:
         override = parse(text)
         key = override.key_or_group
-        if key in GROUPS and not isinstance(override.value(), dict):
+        whole = isinstance(override.value(), dict)
+        if key in GROUPS and not whole:
             _check_choice(text, override, options(key, config_dir))
+        elif key in known_keys() and whole and key != "scenario.metadrive":
+            # Hydra merges it into what is there, so that constraints={} would keep them all.
+            raise UserError(f"{text}: must be set key by key: {key}.<key>=<value> (~{key}.<key> takes one away)")
         elif key not in known_keys() and not key.startswith(OPEN_KEYS):
             hint = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.7) or _same_last_part(key)
             raise UserError(f"{text}: unknown key {key}; " + (f"did you mean {hint[0]}?" if hint else "see --help"))

@@ -92,6 +92,8 @@ BAD = [
     ("+constraints.crash=0.1", "constraints.crash"),
     ("+constraints.rudeness.limit=0.1", "no such cost function"),
     ("~constraints.termination", "needs at least one"),
+    ("constraints={}", "must be set key by key: constraints.<key>=<value>"),
+    ("algo={lr:0.1}", "must be set key by key: algo.<key>=<value>"),
     ("runner.episode_timeout=0", "runner.episode_timeout=0.0"),
     ("runner.max_attempts=0", "runner.max_attempts=0"),
     ("runner.address=auto", "only runner=ray has an address"),
