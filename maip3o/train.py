@@ -42,7 +42,7 @@ def main() -> None:
         print(usage())
         return
     try:
-        if any(text.startswith("resume=") for text in arguments.overrides):
+        if any(map(_is_resume, arguments.overrides)):
             exit_on_user_error(lambda: resume(arguments.overrides, arguments.config_dir, arguments.multirun))
         else:
             exit_on_user_error(lambda: check(arguments.overrides, arguments.config_dir, arguments.multirun))
@@ -100,12 +100,22 @@ def resume(overrides: list[str], config_dir: str | None, multirun: bool) -> None
     """Go on in the run's own directory. Hydra would make a new one, so it only reads the overrides here."""
     from maip3o.runners.resume import continued_config
 
-    directory = Path(next(text for text in overrides if text.startswith("resume=")).partition("=")[2])
-    others = [text for text in overrides if not text.startswith("resume=")]
+    runs = [text.partition("=")[2] for text in overrides if _is_resume(text)]
+    others = [text for text in overrides if not _is_resume(text)]
     if multirun:
         raise UserError("resume= with -m: a sweep goes on when it is started again with the same command")
+    if len(runs) > 1:
+        raise UserError(f"resume={runs[1]}: one run goes on at a time, and resume={runs[0]} is given as well")
+    for text in others:
+        if text.lstrip("+~").startswith(("hydra.", "hydra/", "experiment=")):
+            raise UserError(f"{text}: not with resume=, a run goes on alone and in its own directory")
+    directory = Path(runs[0])
     config = continued_config(directory, others, config_dir)
     run(config, directory)
+
+
+def _is_resume(override: str) -> bool:
+    return override.lstrip("+").startswith("resume=")
 
 
 if __name__ == "__main__":

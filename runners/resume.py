@@ -81,6 +81,8 @@ def continued_config(directory: Path, overrides: Sequence[str], config_dir: str 
         new = _changed(start.config if start else before, before, compose(together, config_dir)[0])
     if start is not None:
         refuse_another_experiment(start.config, new, directory)
+        if new.total_episodes < (done := start.counters["episodes"]):
+            raise UserError(f"total_episodes={new.total_episodes}: the run in {directory} has {done} behind it already")
     return new
 
 

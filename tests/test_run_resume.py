@@ -136,6 +136,37 @@ def test_command_goes_on_and_remembers_the_new_length(directory: Path, monkeypat
     assert "going on at episode 4" in (directory / "train.log").read_text()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["total_episodes=0"], "total_episodes=0"),
+        (["hydra.run.dir=elsewhere"], "hydra.run.dir=elsewhere: not with resume="),
+        (["+experiment=smoke"], "experiment=smoke: not with resume="),
+        (["resume=elsewhere"], "resume=elsewhere: one run goes on at a time"),
+    ],
+)
+def test_what_makes_no_sense_with_it(directory: Path, arguments: list[str], expected: str) -> None:
+    with pytest.raises(UserError, match=expected):
+        train.resume([f"resume={directory}", *arguments], CONF, multirun=False)
+
+
+def test_fewer_episodes_than_there_are_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    train_inline(compose([*FIRST, "total_episodes=8"], CONF)[0], tmp_path)
+    before = (tmp_path / ".hydra" / "config.yaml").read_bytes()
+    with pytest.raises(UserError, match=r"total_episodes=4: the run in .* has 8 behind it already"):
+        train.resume([f"resume={tmp_path}", "total_episodes=4"], CONF, multirun=False)
+    assert (tmp_path / ".hydra" / "config.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize("plus", ["", "+", "++"])
+def test_with_a_plus_sign_it_is_no_new_run(plus: str, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(train, "resume", lambda overrides, config_dir, multirun: asked.append(overrides))
+    monkeypatch.setattr("sys.argv", ["train", f"{plus}resume={directory}"])
+    train.main()
+    assert asked == [[f"{plus}resume={directory}"]]
+
+
 def test_not_with_a_sweep(directory: Path) -> None:
     with pytest.raises(UserError, match="same command"):
         train.resume([f"resume={directory}"], CONF, multirun=True)
