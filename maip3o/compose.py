@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import yaml
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
@@ -19,7 +21,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from maip3o.config import Config, from_dict
 from maip3o.errors import UserError
-from maip3o.overrides import FOLDER, check_overrides, options
+from maip3o.overrides import FOLDER, check_overrides, hint, options
 from maip3o.prerequisites import require_fitting_init
 from maip3o.validation import validate
 
@@ -48,11 +50,9 @@ def variant(overrides: str) -> str:
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Config, Path]:
     """The validated config that these overrides give, and the directory its run will have."""
     composed = compose_tree(overrides, config_dir)
-    try:
-        HydraConfig.instance().set_config(composed)
+    HydraConfig.instance().set_config(composed)
+    with told_in_one_line():
         directory = Path(composed.hydra.run.dir) if not OmegaConf.is_missing(composed.scenario, "name") else Path()
-    except OmegaConfBaseException as error:
-        raise UserError(one_line(error)) from None
     return to_config(composed), directory
 
 
@@ -64,16 +64,15 @@ def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> Dic
     if config_dir is not None:
         overrides = [*overrides, f"hydra.searchpath=[file://{Path(config_dir).resolve()}]"]
     register()
-    try:
-        with initialize_config_dir(str(FOLDER), version_base="1.3", job_name="train"):
-            return hydra_compose("config", overrides=list(overrides), return_hydra_config=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(one_line(error)) from None
+    with told_in_one_line(), initialize_config_dir(str(FOLDER), version_base="1.3", job_name="train"):
+        return hydra_compose("config", overrides=list(overrides), return_hydra_config=True)
 
 
 def to_config(composed: DictConfig) -> Config:
     """The typed, validated config of what Hydra composed."""
     if OmegaConf.is_missing(composed.scenario, "name"):
+        if chosen := OmegaConf.select(composed, "hydra.runtime.choices.scenario"):
+            raise UserError(f"scenario/{chosen}.yaml: it has no name; add name: {chosen}")
         raise UserError(f"no scenario: add +scenario=<name>, one of {', '.join(options('scenario'))}")
     names = [item.name for item in fields(Config)]
     config = typed(OmegaConf.masked_copy(composed, names))
@@ -83,13 +82,24 @@ def to_config(composed: DictConfig) -> Config:
 
 def typed(tree: DictConfig) -> Config:
     """The tree of a config as a Config, if it is one that can be run."""
-    try:
+    with told_in_one_line():
         return validate(from_dict(OmegaConf.to_container(tree, resolve=True, throw_on_missing=True)))
-    except OmegaConfBaseException as error:
-        raise UserError(one_line(error)) from None
 
 
-def one_line(error: Exception) -> str:
+@contextmanager
+def told_in_one_line() -> Iterator[None]:
+    """What Hydra, omegaconf and YAML raise becomes a UserError."""
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_one_line(error)) from None
+    except yaml.YAMLError as error:  # it names file and line
+        raise UserError(f"not YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"a file in --config-dir is not UTF-8 text: {error}") from None
+
+
+def _one_line(error: Exception) -> str:
     """The gist of Hydra's and omegaconf's many lines."""
     lines = [line.strip() for line in str(error).splitlines()]
     _, merging, override = lines[0].partition("Error merging override ")
@@ -97,9 +107,15 @@ def one_line(error: Exception) -> str:
         return f"{override}: must be {expected}"
     if lines[0].startswith("Ambiguous value"):
         return f"{lines[0].partition(chr(39))[2].rstrip(chr(39))}: several values need -m, a list needs brackets"
+    if lines[0].startswith("Could not override") and len(lines) > 1:
+        new = lines[1].partition(" use +")[2]
+        return f"{new}: there is no such key yet; a plus sign adds it: +{new}"
     cause = error.__cause__ if isinstance(error, HydraException) and error.__cause__ else error
     gist, *details = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
     place = override or next((line.partition(": ")[2] for line in details if line.startswith("full_key:")), "")
+    if file := re.fullmatch(r"In '(.+)': \w+ raised while composing config:", gist):  # of --config-dir
+        gist = f"unknown key; {hint(place)}" if details[0].startswith("Key ") else details[0]
+        place = f"{file[1]}.yaml: {place}".removesuffix(": ")
     return f"{place}: {gist}" if place else gist
 
 

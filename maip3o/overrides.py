@@ -16,6 +16,7 @@ from hydra.errors import HydraException
 import maip3o
 from maip3o.config import Config
 from maip3o.errors import UserError
+from maip3o.validation import require_cost
 
 FOLDER = Path(maip3o.__file__).parent / "conf"
 GROUPS = sorted(
@@ -58,8 +59,9 @@ def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> 
             # Hydra merges it into what is there, so that constraints={} would keep them all.
             raise UserError(f"{text}: must be set key by key: {key}.<key>=<value> (~{key}.<key> takes one away)")
         elif key not in known_keys() and not key.startswith(OPEN_KEYS):
-            hint = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.7) or _same_last_part(key)
-            raise UserError(f"{text}: unknown key {key}; " + (f"did you mean {hint[0]}?" if hint else "see --help"))
+            raise UserError(f"{text}: unknown key {key}; {hint(key)}")
+        elif key.startswith("constraints."):
+            require_cost(text, key.split(".")[1])
 
 
 def parse(text: str) -> Override:
@@ -82,6 +84,12 @@ def _values(override: Override) -> list[Any]:
     """The value, or all values of a sweep over choices."""
     value = override.value()
     return list(value.list) if isinstance(value, ChoiceSweep) else [value]
+
+
+def hint(key: str) -> str:
+    """What the user may have meant by this key."""
+    near = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.7) or _same_last_part(key)
+    return f"did you mean {near[0]}?" if near else "see --help"
 
 
 def _same_last_part(key: str) -> list[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ from maip3o.errors import UserError
 
 Check = tuple[Callable[[Any], bool], str]
 
-POSITIVE: Check = (lambda x: 0 < x < math.inf, "must be above 0")
-NOT_NEGATIVE: Check = (lambda x: 0 <= x < math.inf, "must be 0 or above")
+POSITIVE: Check = (lambda x: 0 < x < math.inf, "must be above 0 and finite")
+NOT_NEGATIVE: Check = (lambda x: 0 <= x < math.inf, "must be 0 or above, and finite")
 DISCOUNT: Check = (lambda x: 0 <= x < 1, "must be in [0, 1)")
 SHARE: Check = (lambda x: 0 <= x <= 1, "must be in [0, 1]")
 FINITE: Check = (math.isfinite, "must be a finite number")
 COUNT: Check = (lambda x: x >= 1, "must be 1 or above")
+COUNT_OR_0: Check = (lambda x: x >= 0, "must be 0 or above")
+NAME: Check = (lambda x: bool(x.strip()), "must not be empty")
 COUNT_OR_AUTO: Check = (
     lambda x: x == "auto" or (not isinstance(x, str) and 1 <= x <= 1024),
     "must be a number from 1 to 1024, or auto",
@@ -38,9 +41,11 @@ RULES: dict[str, Check] = {
     "num_workers": COUNT_OR_AUTO,
     "torch_threads": COUNT_OR_AUTO,
     "device": (lambda x: x in ("auto", "cpu") or x.split(":")[0] == "cuda", "must be auto, cpu, cuda or cuda:<number>"),
-    "checkpoint_every_episodes": NOT_NEGATIVE,
+    "checkpoint_every_episodes": COUNT_OR_0,
+    "scenario.name": NAME,
+    "algo.name": NAME,
     "algo.penalty.eta": NOT_NEGATIVE,
-    "algo.penalty.eta_start": (lambda x: x is None or x >= 0, "must be 0 or above, or null"),
+    "algo.penalty.eta_start": (lambda x: x is None or 0 <= x < math.inf, "must be 0 or above and finite, or null"),
     "algo.penalty.alpha": POSITIVE,
     "algo.penalty.multiplier_lr": POSITIVE,
     "algo.gamma": DISCOUNT,
@@ -76,7 +81,7 @@ RULES: dict[str, Check] = {
     "runner.name": one_of("local", "ray"),
     "runner.episode_timeout": POSITIVE,
     "runner.max_attempts": COUNT,
-    "evaluation.every_episodes": NOT_NEGATIVE,
+    "evaluation.every_episodes": COUNT_OR_0,
     "evaluation.episodes": (lambda x: 1 <= x <= 1_000_000, "must be in [1, 1000000]: the held-out seeds"),
 }
 
@@ -161,10 +166,10 @@ def _constraints(config: Config) -> None:
             f"constraints: algo.penalty.name={config.algo.penalty.name} needs at least one ({', '.join(COSTS)})"
         )
     for name, constraint in config.constraints.items():
-        _known(f"constraints.{name}", name, COSTS)
+        require_cost(f"constraints.{name}", name)
         key, limit = f"constraints.{name}.limit", constraint.limit
         if not 0 <= limit < math.inf:
-            raise UserError(f"{key}={limit}: must be 0 or above")
+            raise UserError(f"{key}={limit}: must be 0 or above, and finite")
         if name == "termination" and config.algo.constraint_unit == "per_agent" and limit >= 1:
             raise UserError(f"{key}={limit}: a share of cars must be below 1 (algo.constraint_unit=per_agent)")
         most = config.scenario.num_agents
@@ -177,9 +182,14 @@ def _constraints(config: Config) -> None:
             raise UserError(f"{key}={limit}: must be below the scenario.num_agents={most} cars of a team")
 
 
-def _known(key: str, name: str, names: Iterable[str]) -> None:
-    if name not in names:
-        raise UserError(f"{key}: no such cost function; known are {', '.join(names)}")
+def require_cost(text: str, name: str) -> None:
+    """A constraint is a cost function and a limit; `text` is what named it."""
+    from maip3o.envs.costs import COSTS
+
+    if name not in COSTS:
+        near = difflib.get_close_matches(name, COSTS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UserError(f"{text}: no such cost function as {name}; {hint}known are {', '.join(COSTS)}")
 
 
 def _device(config: Config) -> None:

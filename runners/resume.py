@@ -9,11 +9,9 @@ from typing import Any
 
 import yaml
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
-from hydra.errors import HydraException
 from omegaconf import OmegaConf
-from omegaconf.errors import OmegaConfBaseException
 
-from maip3o.compose import compose, compose_tree, one_line, typed
+from maip3o.compose import compose, compose_tree, told_in_one_line, typed
 from maip3o.config import Config, from_dict
 from maip3o.errors import UserError
 from maip3o.overrides import GROUPS, check_overrides, parse
@@ -103,10 +101,8 @@ def _applied(config: Config, overrides: Sequence[str], config_dir: str | None) -
             tree[override.key_or_group] = compose_tree([str(override.input_line)], config_dir)[override.key_or_group]
         else:
             values.append(override)
-    try:
+    with told_in_one_line():
         ConfigLoaderImpl._apply_overrides_to_config(values, tree)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(one_line(error)) from None
     return typed(tree)
 
 

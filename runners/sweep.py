@@ -14,7 +14,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from maip3o.compose import to_config
+from maip3o.compose import to_config, told_in_one_line
 from maip3o.errors import UserError
 from maip3o.overrides import FOLDER
 from maip3o.overrides import jobs as jobs_of
@@ -63,7 +63,8 @@ def _experiment_sweep(override: str, config_dir: str | None) -> list[str]:
     for folder in (FOLDER, *([Path(config_dir)] if config_dir else [])):
         path = folder / "experiment" / f"{name}.yaml"
         if path.is_file():
-            params = OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.params") or {}
+            with told_in_one_line():
+                params = OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.params") or {}
             return [f"{key}={value}" for key, value in params.items()]
     return []
 

@@ -61,6 +61,9 @@ BAD = [
     ("scenario.end_rule=third", "must be one of half, first, all"),
     ("scenario.backend=slow", "must be one of fast, stock"),
     ("scenario.name=null", "scenario.name"),
+    ("scenario.name=", "scenario.name=: must not be empty"),
+    ("algo.name=''", "algo.name=: must not be empty"),
+    ("scenario.metadrive.speed_reward=0.2", "a plus sign adds it: +scenario.metadrive.speed_reward=0.2"),
     ("scenario.map=moon", "must be one of intersection"),
     ("scenario.lidar=none", "must be one of exact, analytic"),
     ("algo.gamma=1", "algo.gamma=1.0: must be in [0, 1)"),
@@ -72,7 +75,9 @@ BAD = [
     ("algo.epochs=2.5", "algo.epochs=2.5"),
     ("algo.minibatches=1000", "more than the 20 cars of an iteration"),
     ("algo.penalty.name=elu", "elu"),
-    ("algo.penalty.eta_start=-1", "algo.penalty.eta_start=-1.0: must be 0 or above, or null"),
+    ("algo.penalty.eta=inf", "algo.penalty.eta=inf: must be 0 or above, and finite"),
+    ("algo.penalty.eta_start=-1", "algo.penalty.eta_start=-1.0: must be 0 or above and finite, or null"),
+    ("algo.penalty.eta_start=inf", "algo.penalty.eta_start=inf: must be 0 or above and finite, or null"),
     ("algo.penalty.alpha=0", "algo.penalty.alpha=0.0: must be above 0"),
     ("algo.penalty.floor_h=0.2", "must be in (0, algo.penalty.alpha=0.1)"),
     ("algo.penalty=celu", "algo.penalty=celu"),
@@ -87,6 +92,9 @@ BAD = [
     ("model.recurrent=perhaps", "model.recurrent=perhaps"),
     ("constraints.termination.limit=1.5", "a share of cars must be below 1"),
     ("constraints.termination.limit=-0.1", "must be 0 or above"),
+    ("constraints.termination.limit=inf", "must be 0 or above, and finite"),
+    ("constraints.terminaton.limit=0.2", "did you mean termination? known are termination, crash, off_road"),
+    ("constraints.crash.limit=0.2", "a plus sign adds it: +constraints.crash.limit=0.2"),
     ("constraints.termination.limits=0.1", "constraints.termination.limits"),
     ("+constraints.crash.limits=0.1", "limits"),
     ("+constraints.crash=0.1", "constraints.crash"),
@@ -146,6 +154,35 @@ def test_wrong_config_dir() -> None:
         compose([SCENARIO], config_dir="nowhere")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "name: x\nmap: intersection\nnum_agent: 4",
+            "scenario/own.yaml: scenario.num_agent: unknown key; did you",
+        ),
+        ("name: x\nmap: intersection\nnum_agents: four", "scenario/own.yaml: scenario.num_agents: Value 'four'"),
+        ("name: x\nmap: intersection\nnum_agents: 0", "scenario.num_agents=0: must be at least 1"),
+        ("map: intersection", "scenario/own.yaml: it has no name; add name: own"),
+        ("- 1\n- 2", "scenario/own.yaml: Merge error: list"),
+        ("name: [x\nmap: y", "scenario/own.yaml"),
+        ("name: \xff", "not UTF-8"),
+    ],
+)
+def test_mistakes_in_a_file_of_ones_own_are_told_in_one_line(text: str, expected: str, tmp_path: Path) -> None:
+    for group in ("scenario", "experiment"):
+        (tmp_path / group).mkdir()
+        (tmp_path / group / "own.yaml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UserError) as refused:
+        check(["+scenario=own"], str(tmp_path), multirun=False)
+    assert expected in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not str(refused.value).endswith(":")
+    if "[" in text or "\xff" in text:
+        with pytest.raises(UserError, match=r"not YAML|not UTF-8"):
+            check(["+experiment=own"], str(tmp_path), multirun=True)
+
+
 def test_a_sweep_is_checked_job_by_job() -> None:
     check([SCENARIO, "seed=0,1", "algo=mappo,maip3o"], None, multirun=True)
     with pytest.raises(UserError, match=r"algo\.clip=2"):
@@ -156,7 +193,7 @@ def test_a_sweep_is_checked_job_by_job() -> None:
 
 def test_every_number_and_name_of_the_schema_has_a_rule() -> None:
     """A key that is added to the schema must say what is right for it."""
-    free = {"scenario.name", "algo.name", "resume", "runner.address", "logger.wandb_project"}
+    free = {"resume", "runner.address", "logger.wandb_project"}
     elsewhere = {"algo.penalty.name", "algo.penalty.floor_h", "constraints"}  # rules between several keys
     elsewhere |= {f"scenario.{item.name}" for item in fields(ScenarioConfig)}  # envs.scenarios.check_scenario
     config = compose([SCENARIO])[0]
