@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from maip3o.algo.learner import Learner, NonFiniteError
+from maip3o.data.episode import Episode
 from maip3o.errors import RunError, UserError
 from maip3o.runners import checkpoint
 from maip3o.runners.directory import only_one_trainer
@@ -216,8 +218,6 @@ def test_full_disk_leaves_the_checkpoint_before_intact(tmp_path: Path) -> None:
 
 
 def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from maip3o.algo.learner import Learner
-
     train_inline(toy_config(total_episodes=4), tmp_path)
     real = Learner.load_state_dict
 
@@ -227,7 +227,40 @@ def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pyt
             next(iter(self.critics["value"].parameters())).fill_(float("inf"))
 
     monkeypatch.setattr(Learner, "load_state_dict", poisoned)
-    with pytest.raises(RunError, match=r"not_finite\.pt"):
+    with pytest.raises(RunError, match=r"in iteration 2: .*not_finite\.pt holds what went in"):
         train_inline(toy_config(), tmp_path)
-    assert (tmp_path / "not_finite.pt").stat().st_size > 0
     assert checkpoint.load(tmp_path / "checkpoints" / "last.pt").counters["episodes"] == 4
+
+    monkeypatch.undo()
+    dump = torch.load(tmp_path / "not_finite.pt", weights_only=True)
+    learner = Learner(toy_config(), 3, 2)
+    learner.load_state_dict(dump["learner"])
+    episodes = [
+        Episode(**{name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in stored.items()})
+        for stored in dump["episodes"]
+    ]
+    with pytest.raises(NonFiniteError) as again:
+        learner.update(episodes, dump["progress"])
+    assert again.value.tensor == dump["tensor"]
+
+
+def test_no_evidence_is_claimed_that_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Learner, episodes: object, progress: float) -> None:
+        raise NonFiniteError("batch.reward")
+
+    monkeypatch.setattr(Learner, "update", refuse)
+    (tmp_path / "not_finite.pt").mkdir()
+    with pytest.raises(RunError, match=r"iteration 1: .* last\.pt is from before it$"):
+        train_inline(toy_config(), tmp_path)
+
+
+def test_episodes_of_another_policy_end_the_run_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Learner.update
+
+    def tampered(self: Learner, episodes: list[Episode], progress: float) -> dict[str, float]:
+        return real(self, [replace(episode, log_prob=episode.log_prob + 1) for episode in episodes], progress)
+
+    monkeypatch.setattr(Learner, "update", tampered)
+    with pytest.raises(RunError, match=r"^iteration 1: replayed and stored .* last\.pt is from before it$"):
+        train_inline(toy_config(), tmp_path)
+    assert "RuntimeError: replayed and stored" in (tmp_path / "train.log").read_text()
