@@ -147,8 +147,13 @@ def test_weights_and_biases_reads_tensorboard(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "wandb", stand_in)
     config = toy_config()
     config.logger.wandb_project = "cars"
-    with RunLog(tmp_path, config, NOTHING):
-        pass
+    one, other = (tmp_path / folder / "toy/maip3o/default/seed0" for folder in ("runs", "runs/ablation"))
+    for directory in (one, other, one):
+        directory.mkdir(parents=True, exist_ok=True)
+        with RunLog(directory, config, NOTHING):
+            pass
+    ids = [call["id"] for call in calls if call]
+    assert ids[0] == ids[2] != ids[1]
     assert calls[0]["project"] == "cars"
     assert calls[0]["sync_tensorboard"] is True
     assert calls[0]["resume"] == "allow"

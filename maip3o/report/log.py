@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import math
@@ -143,7 +144,9 @@ def _weights_and_biases(directory: Path, config: Config) -> Any:
 
     wandb.init(
         project=config.logger.wandb_project,
-        id="-".join(directory.resolve().parts[-4:]),  # the same directory is the same run, however often resumed
+        # The same directory is the same run, however often resumed; below another folder it is another one.
+        id=hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16],
+        name="-".join(directory.resolve().parts[-4:]),
         resume="allow",
         dir=directory,
         config=asdict(config),
