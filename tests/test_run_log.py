@@ -92,6 +92,14 @@ def test_metrics_are_flat_json_with_null_for_nan(tmp_path: Path) -> None:
     assert (record["episodes"], record["loss/policy"], record["critic/explained_variance"]) == (4, 1.5, None)
 
 
+def test_metrics_that_somebody_deleted_begin_anew(tmp_path: Path) -> None:
+    with RunLog(tmp_path, toy_config(), {**NOTHING, "episodes": 4, "metrics_bytes": 1000}) as log:
+        log.iteration({**NOTHING, "episodes": 8}, {}, 1.0)
+        assert log.metrics_bytes == (tmp_path / "metrics.jsonl").stat().st_size
+    (line,) = (tmp_path / "metrics.jsonl").read_bytes().splitlines()
+    assert json.loads(line)["episodes"] == 8
+
+
 def test_tensorboard_events_are_grouped_by_name_over_episodes(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

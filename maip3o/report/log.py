@@ -50,7 +50,8 @@ class RunLog:
         try:
             self._messages = MessageFile(directory / "train.log")
             self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
-            self._metrics.truncate(counters["metrics_bytes"])
+            # No longer than it is: truncating would fill up what somebody has taken away with zero bytes.
+            self._metrics.truncate(min(counters["metrics_bytes"], self._metrics.tell()))
         except OSError as error:
             raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
         self._wandb = _weights_and_biases(directory, config)  # before the writer that it is to watch
