@@ -36,6 +36,15 @@ def test_line_tells_how_far_how_fast_how_well_how_safe() -> None:
     )
 
 
+def test_limit_of_a_team_is_compared_with_cars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = toy_config()
+    config.algo.constraint_unit, config.logger.quiet = "per_team", False
+    numbers = {**NUMBERS, "constraint/termination/mean": 4.5, "constraint/termination/limit": 3.0}
+    with RunLog(tmp_path, config, NOTHING) as log:
+        log.iteration({**NOTHING, "episodes": 4}, numbers, 1.0)
+    assert "eliminated 0.45, 4.50 cars a team (limit 3.00)" in capsys.readouterr().out
+
+
 def test_line_without_numbers() -> None:
     assert format_line(0, 2000, float("nan"), {"rollout/return": float("nan")}) == "episode 0/2000   0%  ? left"
 

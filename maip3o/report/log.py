@@ -65,10 +65,9 @@ class RunLog:
 
     def iteration(self, counters: Mapping[str, Any], numbers: Mapping[str, float], seconds_left: float) -> None:
         self._write("iteration", counters, numbers)
-        self.progress.show(
-            format_line(counters["episodes"], self.config.total_episodes, seconds_left, numbers),
-            last=counters["episodes"] >= self.config.total_episodes,
-        )
+        total, per_team = self.config.total_episodes, self.config.algo.constraint_unit == "per_team"
+        line = format_line(counters["episodes"], total, seconds_left, numbers, per_team)
+        self.progress.show(line, last=counters["episodes"] >= total)
 
     def evaluation(self, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
         self._write("evaluation", counters, numbers)
