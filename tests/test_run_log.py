@@ -186,6 +186,8 @@ def test_versions_of_earlier_sessions_are_kept(tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     assert content["earlier"] == [{"commit": "old", "packages": {}}]
     assert content["packages"]["numpy"]
+    assert content["command"].startswith("python ")
+    assert "pytest" in content["command"]
 
 
 def test_reader_who_has_gone_does_not_end_the_run() -> None:

@@ -7,37 +7,22 @@ import json
 import logging
 import math
 import os
-import platform
 import shlex
-import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import maip3o
 from maip3o.config import Config
 from maip3o.errors import RunError
 from maip3o.report.progress import ProgressLine, format_line
+from maip3o.report.versions import versions
 
 log = logging.getLogger(__name__)
 
 COUNTERS = ("iteration", "episodes", "env_steps", "agent_steps", "seconds")
-PACKAGES = (
-    "maip3o",
-    "torch",
-    "numpy",
-    "numba",
-    "metadrive-simulator",
-    "panda3d",
-    "hydra-core",
-    "loky",
-    "ray",
-    "pettingzoo",
-)
 
 
 class RunLog:
@@ -162,44 +147,6 @@ def _tensorboard(directory: Path, config: Config, episodes: int) -> Any:
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(str(directory), purge_step=episodes + 1 if episodes else None)
-
-
-def versions(before: Path | None = None) -> dict[str, Any]:
-    """What the run is made with; `earlier` lists what its earlier sessions, told by the file `before`, had instead."""
-    packages = {}
-    for name in PACKAGES:
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
-    content: dict[str, Any] = {
-        "commit": commit,
-        "uncommitted_changes": None if changed is None else bool(changed),
-        "packages": packages,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-    }
-    with suppress(OSError, ValueError):
-        old = json.loads(before.read_text(encoding="utf-8")) if before is not None else content
-        earlier = old.pop("earlier", [])
-        content["earlier"] = earlier if old == content else [*earlier, old]
-    return content
-
-
-def _git(*arguments: str) -> str | None:
-    """Output of git in this package's own checkout; None if it is not one."""
-    root = Path(maip3o.__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        return None
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip()
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
