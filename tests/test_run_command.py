@@ -7,6 +7,7 @@ import pytest
 
 from maip3o import train
 from maip3o.runners.directory import only_one_trainer
+from tests.test_config_bad_input import BAD, SCENARIO
 
 CONF = str(Path(__file__).parent / "conf")
 TOY = ["--config-dir", CONF, "+scenario=toy"]
@@ -26,6 +27,46 @@ def refused(arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
 def files(folder: Path) -> dict[str, bytes | None]:
     return {str(path): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("override", [override for override, _ in BAD])
+def test_bad_override_ends_the_command_with_one_line_and_nothing_written(
+    override: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused([SCENARIO, override], monkeypatch, capsys)
+    assert files(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["+scenario=nowhere"],
+        [SCENARIO, "--nonsense"],
+        [SCENARIO, "--config-name", "other"],
+        [SCENARIO, "--config-dir", "nowhere"],
+        [SCENARIO, "-m", "seed=0,-1"],
+        [SCENARIO, "-m", "algo=mappo,nothing"],
+        ["+experiment=smoke"],
+        ["-m", "+experiment=smok"],
+        ["resume=nowhere"],
+        ["++resume=nowhere"],
+        ["resume="],
+        ["resume=nowhere", "hydra.run.dir=elsewhere"],
+        ["-m", "resume=nowhere"],
+        [*TOY, "init=maip3o-intersection"],
+        [SCENARIO, "~seed"],
+        [SCENARIO, "~algo"],
+    ],
+    ids=" ".join,
+)
+def test_bad_command_ends_with_one_line_and_nothing_written(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused(arguments, monkeypatch, capsys)
+    assert files(tmp_path) == {}
 
 
 def test_second_trainer_in_a_directory_leaves_it_alone(
