@@ -38,7 +38,7 @@ setup(
         "maip3o.runners": ["*.sh"],
     },
     install_requires=[
-        "torch>=2.2",
+        "torch>=2.4",
         "metadrive-simulator==0.4.3",
         "gymnasium>=0.29",
         "numpy>=1.26",

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import yaml
 from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import ChoiceSweep, Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-import maip3o
 from maip3o.config import Config, from_dict
 from maip3o.errors import UserError
-from maip3o.validation import require_fitting_init, validate
-
-FOLDER = Path(maip3o.__file__).parent / "conf"
-GROUPS = sorted(
-    path.name for path in FOLDER.iterdir() if path.is_dir() and path.name[0] != "_" and path.name != "hydra"
-)
-OPEN_KEYS = (
-    "constraints.",
-    "scenario.metadrive.",
-    "hydra.",
-)  # below these the user makes up names, or Hydra has its own
+from maip3o.overrides import FOLDER, check_overrides, hint, options
+from maip3o.prerequisites import require_fitting_init
+from maip3o.validation import validate
 
 
 def register() -> None:
@@ -58,107 +47,56 @@ def variant(overrides: str) -> str:
     return name or "default"
 
 
-def add_plus(overrides: Sequence[str]) -> list[str]:
-    """`scenario=x` means `+scenario=x`: these groups have no default that Hydra could replace."""
-    return [f"+{text}" if text.startswith(("scenario=", "experiment=")) else text for text in overrides]
-
-
-def jobs(overrides: Sequence[str]) -> list[list[str]]:
-    """The command lines of a multirun: every combination of the values that are swept over."""
-    parsed = [_parse(text) for text in overrides]
-    discrete = [override for override in parsed if not override.is_sweep_override() or override.is_discrete_sweep()]
-    return BasicSweeper.split_arguments(discrete, None)[0]
-
-
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Config, Path]:
     """The validated config that these overrides give, and the directory its run will have."""
+    composed = compose_tree(overrides, config_dir)
+    HydraConfig.instance().set_config(composed)
+    with told_in_one_line():
+        directory = Path(composed.hydra.run.dir) if not OmegaConf.is_missing(composed.scenario, "name") else Path()
+    return to_config(composed), directory
+
+
+def compose_tree(overrides: Sequence[str], config_dir: str | None = None) -> DictConfig:
+    """What Hydra makes of these overrides, its own part included; of the values only the types are checked."""
     if config_dir is not None and not Path(config_dir).is_dir():
         raise UserError(f"--config-dir {config_dir}: no such directory")
     check_overrides(overrides, config_dir)
     if config_dir is not None:
         overrides = [*overrides, f"hydra.searchpath=[file://{Path(config_dir).resolve()}]"]
     register()
-    try:
-        with initialize_config_dir(str(FOLDER), version_base="1.3", job_name="train"):
-            composed = hydra_compose("config", overrides=list(overrides), return_hydra_config=True)
-            HydraConfig.instance().set_config(composed)
-            directory = Path(composed.hydra.run.dir) if not OmegaConf.is_missing(composed.scenario, "name") else Path()
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(_one_line(error)) from None
-    return to_config(composed), directory
+    with told_in_one_line(), initialize_config_dir(str(FOLDER), version_base="1.3", job_name="train"):
+        return hydra_compose("config", overrides=list(overrides), return_hydra_config=True)
 
 
 def to_config(composed: DictConfig) -> Config:
     """The typed, validated config of what Hydra composed."""
-    names = {item.name for item in fields(Config)}
     if OmegaConf.is_missing(composed.scenario, "name"):
+        if chosen := OmegaConf.select(composed, "hydra.runtime.choices.scenario"):
+            raise UserError(f"scenario/{chosen}.yaml: it has no name; add name: {chosen}")
         raise UserError(f"no scenario: add +scenario=<name>, one of {', '.join(options('scenario'))}")
-    try:
-        plain = OmegaConf.to_container(
-            OmegaConf.masked_copy(composed, list(names)), resolve=True, throw_on_missing=True
-        )
-        config = validate(from_dict(plain))
-    except OmegaConfBaseException as error:
-        raise UserError(_one_line(error)) from None
+    names = [item.name for item in fields(Config)]
+    config = typed(OmegaConf.masked_copy(composed, names))
     require_fitting_init(config)
     return config
 
 
-def options(group: str, config_dir: str | None = None) -> list[str]:
-    """Names in a config group, e.g. the scenarios."""
-    folders = [FOLDER, *([Path(config_dir)] if config_dir is not None else [])]
-    return sorted(path.stem for folder in folders for path in (folder / group).glob("*.yaml"))
+def typed(tree: DictConfig) -> Config:
+    """The tree of a config as a Config, if it is one that can be run."""
+    with told_in_one_line():
+        return validate(from_dict(OmegaConf.to_container(tree, resolve=True, throw_on_missing=True)))
 
 
-def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> None:
-    """Refuse what Hydra would refuse with many lines, or would let pass with a plus sign."""
-    for text in overrides:
-        override = _parse(text)
-        key = override.key_or_group
-        if key in GROUPS and not isinstance(override.value(), dict):
-            _check_choice(text, override, options(key, config_dir))
-        elif key not in known_keys() and not key.startswith(OPEN_KEYS):
-            hint = difflib.get_close_matches(key, known_keys(), n=1, cutoff=0.7) or _same_last_part(key)
-            raise UserError(f"{text}: unknown key {key}; " + (f"did you mean {hint[0]}?" if hint else "see --help"))
-
-
-def _parse(text: str) -> Override:
+@contextmanager
+def told_in_one_line() -> Iterator[None]:
+    """What Hydra, omegaconf and YAML raise becomes a UserError."""
     try:
-        return OverridesParser.create().parse_override(text)
-    except HydraException:
-        raise UserError(f"{text}: not of the form key=value (special characters need quotes: 'key=\"...\"')") from None
-
-
-def _check_choice(text: str, override: Override, names: list[str]) -> None:
-    """`algo=mapo`: the options of a group are files."""
-    for value in _values(override):
-        if str(value) not in names:
-            close = difflib.get_close_matches(str(value), names, n=1)
-            hint = f"did you mean {close[0]}? " if close else ""
-            raise UserError(f"{text}: no such {override.key_or_group}; {hint}known are {', '.join(names)}")
-
-
-def _values(override: Override) -> list[Any]:
-    """The value, or all values of a sweep over choices."""
-    value = override.value()
-    return list(value.list) if isinstance(value, ChoiceSweep) else [value]
-
-
-def _same_last_part(key: str) -> list[str]:
-    """`lr` -> algo.lr"""
-    return [known for known in known_keys() if known.split(".")[-1] == key.split(".")[-1]]
-
-
-def known_keys() -> list[str]:
-    return [*GROUPS, *_keys(Config, "")]
-
-
-def _keys(kind: type, prefix: str) -> Iterator[str]:
-    hints = get_type_hints(kind)
-    for item in fields(kind):
-        yield prefix + item.name
-        if is_dataclass(hints[item.name]):
-            yield from _keys(hints[item.name], f"{prefix}{item.name}.")
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(_one_line(error)) from None
+    except yaml.YAMLError as error:  # it names file and line
+        raise UserError(f"not YAML: {' '.join(str(error).split())}") from None
+    except UnicodeDecodeError as error:
+        raise UserError(f"a file in --config-dir is not UTF-8 text: {error}") from None
 
 
 def _one_line(error: Exception) -> str:
@@ -169,9 +107,15 @@ def _one_line(error: Exception) -> str:
         return f"{override}: must be {expected}"
     if lines[0].startswith("Ambiguous value"):
         return f"{lines[0].partition(chr(39))[2].rstrip(chr(39))}: several values need -m, a list needs brackets"
+    if lines[0].startswith("Could not override") and len(lines) > 1:
+        new = lines[1].partition(" use +")[2]
+        return f"{new}: there is no such key yet; a plus sign adds it: +{new}"
     cause = error.__cause__ if isinstance(error, HydraException) and error.__cause__ else error
     gist, *details = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
     place = override or next((line.partition(": ")[2] for line in details if line.startswith("full_key:")), "")
+    if file := re.fullmatch(r"In '(.+)': \w+ raised while composing config:", gist):  # of --config-dir
+        gist = f"unknown key; {hint(place)}" if details[0].startswith("Key ") else details[0]
+        place = f"{file[1]}.yaml: {place}".removesuffix(": ")
     return f"{place}: {gist}" if place else gist
 
 

@@ -10,14 +10,16 @@ from typing import NoReturn
 import hydra
 from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
-from maip3o.compose import FOLDER, add_plus, compose, register, to_config
+from maip3o.compose import compose, compose_tree, register, to_config
 from maip3o.config import Config
 from maip3o.errors import UserError, exit_on_user_error
+from maip3o.overrides import FOLDER, add_plus
+from maip3o.prerequisites import check_init_observation, check_simulator
+from maip3o.runners.directory import require_free, require_writable
 from maip3o.runners.sweep import command_lines, report_ends
 from maip3o.usage import usage
-from maip3o.validation import check_simulator
 
 
 def run(config: Config, directory: Path) -> float:
@@ -40,7 +42,7 @@ def main() -> None:
         print(usage())
         return
     try:
-        if any(text.startswith("resume=") for text in arguments.overrides):
+        if any(map(_is_resume, arguments.overrides)):
             exit_on_user_error(lambda: resume(arguments.overrides, arguments.config_dir, arguments.multirun))
         else:
             exit_on_user_error(lambda: check(arguments.overrides, arguments.config_dir, arguments.multirun))
@@ -79,26 +81,41 @@ def read_command_line() -> Namespace:
 
 def check(overrides: list[str], config_dir: str | None, multirun: bool) -> None:
     """Refuse what cannot run, before Hydra makes a directory for it."""
-    for command_line in command_lines(overrides, config_dir, multirun):
+    lines = command_lines(overrides, config_dir, multirun)
+    for command_line in lines:
         config, directory = compose(command_line, config_dir)
         check_simulator(config.scenario)
+        check_init_observation(config)
+        if not multirun:
+            require_free(directory)
         if (directory / "checkpoints" / "last.pt").exists():
             from maip3o.runners.resume import find_start
 
             find_start(config, directory)
+    if multirun:  # the directories of the jobs below it are looked at when their turn comes
+        require_writable(Path(compose_tree(lines[0], config_dir).hydra.sweep.dir))
 
 
 def resume(overrides: list[str], config_dir: str | None, multirun: bool) -> None:
     """Go on in the run's own directory. Hydra would make a new one, so it only reads the overrides here."""
     from maip3o.runners.resume import continued_config
 
-    directory = Path(next(text for text in overrides if text.startswith("resume=")).partition("=")[2])
-    others = [text for text in overrides if not text.startswith("resume=")]
+    runs = [text.partition("=")[2] for text in overrides if _is_resume(text)]
+    others = [text for text in overrides if not _is_resume(text)]
     if multirun:
         raise UserError("resume= with -m: a sweep goes on when it is started again with the same command")
+    if len(runs) > 1:
+        raise UserError(f"resume={runs[1]}: one run goes on at a time, and resume={runs[0]} is given as well")
+    for text in others:
+        if text.lstrip("+~").startswith(("hydra.", "hydra/", "experiment=")):
+            raise UserError(f"{text}: not with resume=, a run goes on alone and in its own directory")
+    directory = Path(runs[0])
     config = continued_config(directory, others, config_dir)
     run(config, directory)
-    OmegaConf.save(OmegaConf.structured(config), directory / ".hydra" / "config.yaml")
+
+
+def _is_resume(override: str) -> bool:
+    return override.lstrip("+").startswith("resume=")
 
 
 if __name__ == "__main__":

@@ -30,8 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from maip3o import options
-from maip3o.compose import add_plus, compose
+from maip3o.compose import compose
 from maip3o.errors import UserError, exit_on_user_error
+from maip3o.overrides import add_plus
 from maip3o.runners.search import SearchSpace, TrialFailed, parse_space, run_trial, training_command
 from maip3o.runners.sweep import cores_per_job
 
@@ -132,7 +133,7 @@ def open_study(search: Search) -> Any:
 def requeue_interrupted(study: Any) -> None:
     """Trials that a killed search left behind are tried again with their own values, from their checkpoints."""
     optuna = _import_optuna()
-    from maip3o.runners.run import only_one_trainer
+    from maip3o.runners.directory import only_one_trainer
 
     for trial in study.get_trials(deepcopy=False, states=(optuna.trial.TrialState.RUNNING,)):
         directory = trial.user_attrs.get("directory")

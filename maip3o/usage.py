@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from maip3o.compose import FOLDER, GROUPS, options
+from maip3o.overrides import FOLDER, GROUPS, options
 
 HEAD = """\
 Train a policy that several cars share.
@@ -13,12 +13,12 @@ Examples
   python -m maip3o.train +scenario=intersection
   python -m maip3o.train +scenario=parking_lot algo=mappo seed=1 total_episodes=500
   python -m maip3o.train +scenario=intersection constraints.termination.limit=0.05 +constraints.crash.limit=0.1
-  python -m maip3o.train +scenario=intersection runner=ray num_workers=16
+  python -m maip3o.train +scenario=intersection runner=ray num_workers=16 episodes_per_iteration=16
   python -m maip3o.train -m +scenario=intersection algo=maip3o,map3o,mappo seed=0,1,2     every combination
   python -m maip3o.train resume=runs/intersection/maip3o/default/seed0 total_episodes=4000
 
 The same command goes on where it stopped: a run has one directory, runs/<scenario>/<algo>/<what you changed>/seed<n>
-(hydra.run.dir=<path> names another). It holds metrics.jsonl, TensorBoard events, checkpoints/last.pt and the config.
+(hydra.run.dir=<path> names another). It holds metrics.jsonl, TensorBoard events, checkpoints, messages and the config.
 Exit codes: 0 done, 2 bad input (nothing is written), 1 anything else.
 """
 
@@ -26,14 +26,15 @@ TAIL = """\
 Flags
   -m                  run every combination of comma-separated values
   --config-dir <dir>  a directory with config groups of your own (<dir>/scenario/mine.yaml: +scenario=mine)
-  --cfg job           print the whole config that the command line gives, and stop
+  --cfg job           print the whole config that the command line gives, and stop; what the keys of a group mean is
+                      told by the comments in the package's conf/<group>/*.yaml
 """
 
 
 def usage() -> str:
     """The whole text."""
     groups = "\n".join(_group(name) for name in GROUPS if options(name))
-    return f"{HEAD}\nGroups (keys of each: --cfg job)\n{groups}\n\nKeys\n{_keys()}\n\n{TAIL}"
+    return f"{HEAD}\nGroups\n{groups}\n\nKeys (--cfg job shows those of the groups as well)\n{_keys()}\n\n{TAIL}"
 
 
 def _group(name: str) -> str:

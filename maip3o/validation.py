@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from maip3o.config import Config, ScenarioConfig
+from maip3o.config import Config
 from maip3o.errors import UserError
 
 Check = tuple[Callable[[Any], bool], str]
 
-POSITIVE: Check = (lambda x: 0 < x < math.inf, "must be above 0")
-NOT_NEGATIVE: Check = (lambda x: 0 <= x < math.inf, "must be 0 or above")
+POSITIVE: Check = (lambda x: 0 < x < math.inf, "must be above 0 and finite")
+NOT_NEGATIVE: Check = (lambda x: 0 <= x < math.inf, "must be 0 or above, and finite")
 DISCOUNT: Check = (lambda x: 0 <= x < 1, "must be in [0, 1)")
 SHARE: Check = (lambda x: 0 <= x <= 1, "must be in [0, 1]")
 FINITE: Check = (math.isfinite, "must be a finite number")
 COUNT: Check = (lambda x: x >= 1, "must be 1 or above")
+COUNT_OR_0: Check = (lambda x: x >= 0, "must be 0 or above")
+NAME: Check = (lambda x: bool(x.strip()), "must not be empty")
 COUNT_OR_AUTO: Check = (
-    lambda x: x == "auto" or (not isinstance(x, str) and x >= 1),
-    "must be a number from 1 on, or auto",
+    lambda x: x == "auto" or (not isinstance(x, str) and 1 <= x <= 1024),
+    "must be a number from 1 to 1024, or auto",
 )
 
 
@@ -38,9 +41,11 @@ RULES: dict[str, Check] = {
     "num_workers": COUNT_OR_AUTO,
     "torch_threads": COUNT_OR_AUTO,
     "device": (lambda x: x in ("auto", "cpu") or x.split(":")[0] == "cuda", "must be auto, cpu, cuda or cuda:<number>"),
-    "checkpoint_every_episodes": NOT_NEGATIVE,
+    "checkpoint_every_episodes": COUNT_OR_0,
+    "scenario.name": NAME,
+    "algo.name": NAME,
     "algo.penalty.eta": NOT_NEGATIVE,
-    "algo.penalty.eta_start": (lambda x: x is None or x >= 0, "must be 0 or above, or null"),
+    "algo.penalty.eta_start": (lambda x: x is None or 0 <= x < math.inf, "must be 0 or above and finite, or null"),
     "algo.penalty.alpha": POSITIVE,
     "algo.penalty.multiplier_lr": POSITIVE,
     "algo.gamma": DISCOUNT,
@@ -76,7 +81,7 @@ RULES: dict[str, Check] = {
     "runner.name": one_of("local", "ray"),
     "runner.episode_timeout": POSITIVE,
     "runner.max_attempts": COUNT,
-    "evaluation.every_episodes": NOT_NEGATIVE,
+    "evaluation.every_episodes": COUNT_OR_0,
     "evaluation.episodes": (lambda x: 1 <= x <= 1_000_000, "must be in [1, 1000000]: the held-out seeds"),
 }
 
@@ -84,7 +89,7 @@ RULES: dict[str, Check] = {
 def validate(config: Config) -> Config:
     """The config itself if it can be run; a UserError that names the first thing wrong otherwise."""
     validate_driving(config)
-    for check in (_episodes, _sequences, _penalty, _constraints, _device, _runner):
+    for check in (_episodes, _workers, _sequences, _penalty, _constraints, _device, _runner):
         check(config)
     return config
 
@@ -114,6 +119,15 @@ def _episodes(config: Config) -> None:
         )
 
 
+def _workers(config: Config) -> None:
+    number, each = config.num_workers, config.episodes_per_iteration
+    if not isinstance(number, str) and number > each:
+        raise UserError(
+            f"num_workers={number}: one process simulates one episode at a time, and an iteration has "
+            f"episodes_per_iteration={each}; set num_workers to {each} or less, or both to {number}"
+        )
+
+
 def _sequences(config: Config) -> None:
     scenario, algo = config.scenario, config.algo
     if algo.chunk_length > scenario.horizon and config.model.recurrent:
@@ -126,22 +140,6 @@ def _sequences(config: Config) -> None:
             f"algo.minibatches={algo.minibatches}: more than the {steps} cars of an iteration "
             f"(episodes_per_iteration={config.episodes_per_iteration} x scenario.num_agents={scenario.num_agents})"
         )
-
-
-def require_fitting_init(config: Config) -> None:
-    """config.init is readable and fits this run. Apart from `validate`: a run outlives what it began with."""
-    if config.init is None:
-        return
-    from maip3o.runners.checkpoint import find_checkpoint, load  # they take torch's seconds to import
-
-    try:
-        theirs = load(find_checkpoint(config.init)).config
-    except UserError as error:
-        raise UserError(f"init={config.init}: {error}") from None
-    for key in ("model.hidden_sizes", "model.activation", "model.recurrent", "model.memory_size", "constraints"):
-        before, now = get(theirs, key), get(config, key)
-        if (sorted(before) != sorted(now)) if key == "constraints" else (before != now):
-            raise UserError(f"init={config.init}: its {key} is {before}, that of this run {now}")
 
 
 def _penalty(config: Config) -> None:
@@ -168,10 +166,10 @@ def _constraints(config: Config) -> None:
             f"constraints: algo.penalty.name={config.algo.penalty.name} needs at least one ({', '.join(COSTS)})"
         )
     for name, constraint in config.constraints.items():
-        _known(f"constraints.{name}", name, COSTS)
+        require_cost(f"constraints.{name}", name)
         key, limit = f"constraints.{name}.limit", constraint.limit
         if not 0 <= limit < math.inf:
-            raise UserError(f"{key}={limit}: must be 0 or above")
+            raise UserError(f"{key}={limit}: must be 0 or above, and finite")
         if name == "termination" and config.algo.constraint_unit == "per_agent" and limit >= 1:
             raise UserError(f"{key}={limit}: a share of cars must be below 1 (algo.constraint_unit=per_agent)")
         most = config.scenario.num_agents
@@ -184,9 +182,14 @@ def _constraints(config: Config) -> None:
             raise UserError(f"{key}={limit}: must be below the scenario.num_agents={most} cars of a team")
 
 
-def _known(key: str, name: str, names: Iterable[str]) -> None:
-    if name not in names:
-        raise UserError(f"{key}: no such cost function; known are {', '.join(names)}")
+def require_cost(text: str, name: str) -> None:
+    """A constraint is a cost function and a limit; `text` is what named it."""
+    from maip3o.envs.costs import COSTS
+
+    if name not in COSTS:
+        near = difflib.get_close_matches(name, COSTS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UserError(f"{text}: no such cost function as {name}; {hint}known are {', '.join(COSTS)}")
 
 
 def _device(config: Config) -> None:
@@ -224,20 +227,3 @@ def _world(config: Config) -> None:
         check_scenario(config.scenario)
     if config.scenario.backend == "stock" and config.scenario.lidar != "exact":
         raise UserError(f"scenario.lidar={config.scenario.lidar}: only scenario.backend=fast has it; use exact")
-
-
-def check_simulator(scenario: ScenarioConfig) -> None:
-    """What only MetaDrive knows (its own keys, places to start from), asked if it was changed: it takes seconds."""
-    from maip3o.envs.scenarios import load_scenario, scenario_names
-
-    if scenario.map == "toy":
-        return
-    if scenario.name in scenario_names():
-        shipped = load_scenario(scenario.name)
-        if all(
-            getattr(scenario, key) == getattr(shipped, key) for key in ("map", "metadrive", "num_agents", "respawn")
-        ):
-            return
-    from maip3o.envs.simulator import make_metadrive
-
-    make_metadrive(scenario)

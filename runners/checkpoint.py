@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from omegaconf.errors import OmegaConfBaseException
 
@@ -60,10 +61,24 @@ def save(path: Path | str, checkpoint: Checkpoint, keep_as: Path | None = None) 
         raise RunError(f"cannot write the checkpoint {path}: {error.strerror or error}; {held}") from error
 
 
-def save_dump(path: Path, content: Any) -> None:
-    """Write anything for a later look; a full disk must not hide the error that is being reported."""
-    with suppress(OSError):
-        _write(path, content)
+def save_dump(path: Path, content: Any) -> bool:
+    """Write arrays and plain containers for a later look, so that `weights_only=True` reads them; whether it worked.
+
+    A full disk must not hide the error that is being reported.
+    """
+    try:
+        _write(path, _with_tensors(content))
+    except OSError:
+        return False
+    return True
+
+
+def _with_tensors(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {key: _with_tensors(value) for key, value in content.items()}
+    if isinstance(content, list):
+        return [_with_tensors(value) for value in content]
+    return torch.as_tensor(content) if isinstance(content, (np.ndarray, np.generic)) else content
 
 
 def _write(path: Path, content: Any) -> None:

@@ -5,7 +5,6 @@ The directory holds the job's config. Whatever kills the process (memory, a driv
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
@@ -80,7 +79,6 @@ def ending(code: int, text: str) -> Ending:
 def main(directory: Path) -> None:
     from maip3o.runners.run import run
 
-    logging.basicConfig(level=logging.INFO, format="%(message)s")
     composed = OmegaConf.load(directory / ".hydra" / "config.yaml")
     assert isinstance(composed, DictConfig)
     exit_on_user_error(lambda: run(to_config(composed), directory))

@@ -85,9 +85,13 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
     try:
         learnt = learner.update(episodes, before["episodes"] / config.total_episodes)
     except NonFiniteError as error:
+        error.iteration = before["iteration"] + 1  # as metrics.jsonl counts them
         where = run_log.directory / "not_finite.pt"
-        checkpoint.save_dump(where, error.dump)
-        raise RunError(f"{error}; last.pt is from before it, and {where} holds what went in") from error
+        kept = f", and {where} holds what went in" if checkpoint.save_dump(where, error.dump) else ""
+        raise RunError(f"{error}; last.pt is from before it{kept}") from error
+    except RuntimeError as error:  # of torch, or episodes that are not those of this policy
+        reason = " ".join(str(error).split())
+        raise RunError(f"iteration {before['iteration'] + 1}: {reason}; last.pt is from before it") from error
     updated = time.perf_counter()
 
     counters = {

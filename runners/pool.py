@@ -57,8 +57,11 @@ class Pool:
         """One call on the first worker."""
         try:
             return self._call(0, function, argument)
-        except WorkerLost as error:
-            raise RunError(f"the first worker could not start: {error}") from error
+        except UserError:
+            raise
+        except Exception as error:  # the simulator's own, or a lost worker; train.log has the traceback
+            kind = "" if isinstance(error, WorkerLost) else f"{type(error).__name__}: "
+            raise RunError(f"the first worker could not start: {kind}{' '.join(str(error).split())}") from error
 
     def _serve(self, seat: int, batch: _Batch) -> None:
         """Work of one seat's thread: take the next episode until none is left."""

@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from omegaconf import OmegaConf
 
-from maip3o.compose import compose
+from maip3o.compose import compose, compose_tree, told_in_one_line, typed
 from maip3o.config import Config, from_dict
 from maip3o.errors import UserError
+from maip3o.overrides import GROUPS, check_overrides, parse
 from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
 from maip3o.validation import validate
@@ -54,23 +57,53 @@ def continued_config(directory: Path, overrides: Sequence[str], config_dir: str 
     """The run's own config with what these overrides change in it.
 
     What they change is found by composing the run's first command line with and without them, so that `algo=maip3o`
-    said again changes nothing, whatever the defaults have become since.
+    said again changes nothing, whatever the defaults have become since. A first command line that is not known (a run
+    started from Python) or says nothing here (a scenario of another --config-dir) is not needed beside a checkpoint.
     """
     if not directory.is_dir():
         raise UserError(f"resume={directory}: no such run directory")
     path = directory / "checkpoints" / "last.pt"
-    first = _first_overrides(directory)
-    if path.exists():  # it holds what `init` gave, which may be gone by now
-        first = [text for text in first if _key(text) != "init"]
-    said = {_key(text) for text in overrides}
-    together = [text for text in first if _key(text) not in said] + list(overrides)
-    before = _flat(asdict(compose(first, config_dir)[0]))
-    after = _flat(asdict(compose(together, config_dir)[0]))
-    old = checkpoint.load(path).config if path.exists() else compose(first, config_dir)[0]
-    changed = {key: value for key, value in after.items() if key not in before or before[key] != value}
-    new = validate(from_dict(_nest({**_flat(asdict(old)), **changed})))
-    refuse_another_experiment(old, new, directory)
+    start = checkpoint.load(path) if path.exists() else None
+    try:
+        first = _first_overrides(directory)
+        if start is not None:  # it holds what `init` gave, which may be gone by now
+            first = [text for text in first if key_of(text) != "init"]
+        before = compose(first, config_dir)[0]
+    except UserError:
+        if start is None:
+            raise
+        new = _applied(start.config, overrides, config_dir)
+    else:
+        said = {key_of(text) for text in overrides}
+        together = [text for text in first if key_of(text) not in said] + list(overrides)
+        new = _changed(start.config if start else before, before, compose(together, config_dir)[0])
+    if start is not None:
+        refuse_another_experiment(start.config, new, directory)
+        if new.total_episodes < (done := start.counters["episodes"]):
+            raise UserError(f"total_episodes={new.total_episodes}: the run in {directory} has {done} behind it already")
     return new
+
+
+def _changed(old: Config, before: Config, after: Config) -> Config:
+    """`old` with what differs between `before` and `after`."""
+    was, now = _flat(asdict(before)), _flat(asdict(after))
+    changed = {key: value for key, value in now.items() if key not in was or was[key] != value}
+    return validate(from_dict(_nest({**_flat(asdict(old)), **changed})))
+
+
+def _applied(config: Config, overrides: Sequence[str], config_dir: str | None) -> Config:
+    """`config` with these overrides on top of it."""
+    check_overrides(overrides, config_dir)
+    tree = OmegaConf.create(asdict(config))
+    values = []
+    for override in map(parse, overrides):
+        if override.key_or_group in GROUPS:
+            tree[override.key_or_group] = compose_tree([str(override.input_line)], config_dir)[override.key_or_group]
+        else:
+            values.append(override)
+    with told_in_one_line():
+        ConfigLoaderImpl._apply_overrides_to_config(values, tree)
+    return typed(tree)
 
 
 def _first_overrides(directory: Path) -> list[str]:
@@ -82,7 +115,8 @@ def _first_overrides(directory: Path) -> list[str]:
     return [str(text) for text in texts or []]
 
 
-def _key(override: str) -> str:
+def key_of(override: str) -> str:
+    """`++a.b=1` -> a.b"""
     return override.partition("=")[0].lstrip("+~")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -14,10 +12,12 @@ from typing import Any
 
 import loky
 import torch
+from omegaconf import OmegaConf
 
 from maip3o.config import Config
-from maip3o.errors import UserError
+from maip3o.errors import RunError
 from maip3o.runners.checkpoint import Checkpoint
+from maip3o.runners.directory import only_one_trainer
 from maip3o.runners.loop import train
 from maip3o.runners.resume import find_start
 
@@ -33,6 +33,7 @@ def run(config: Config, directory: Path) -> float:
             if not config.logger.quiet:
                 print(f"{directory}: finished before, {start.counters['episodes']} episodes")
             return float(start.counters["result"])
+        _write_config(config, directory / ".hydra")
         return train(_settle(config, start), directory, start)
 
 
@@ -51,21 +52,15 @@ def _settle(config: Config, start: Checkpoint | None) -> Config:
     )
 
 
-@contextmanager
-def only_one_trainer(directory: Path) -> Iterator[None]:
-    """Hold the directory: two trainers would tear each other's files apart. The lock dies with the process."""
-    directory.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(directory, os.O_RDONLY)
+def _write_config(config: Config, folder: Path) -> None:
+    """What `resume=` and the reports read, where Hydra has not written it (a run from Python) or no more (resumed)."""
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UserError(f"{directory}: another process is training in this directory") from None
-        except OSError:  # a network file system without locks
-            pass
-        yield
-    finally:
-        os.close(descriptor)
+        folder.mkdir(exist_ok=True)
+        OmegaConf.save(OmegaConf.structured(config), folder / "config.yaml")
+        if not (folder / "overrides.yaml").exists():
+            (folder / "overrides.yaml").write_text("[]\n", encoding="utf-8")
+    except OSError as error:
+        raise RunError(f"cannot write {folder}: {error.strerror}") from error
 
 
 @contextmanager

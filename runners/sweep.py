@@ -14,9 +14,11 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from maip3o.compose import FOLDER, to_config
-from maip3o.compose import jobs as jobs_of
+from maip3o.compose import to_config, told_in_one_line
 from maip3o.errors import UserError
+from maip3o.overrides import FOLDER
+from maip3o.overrides import jobs as jobs_of
+from maip3o.runners.directory import require_free
 from maip3o.runners.job import OUTPUT
 
 WORKERS_OF_A_JOB = 4  # `jobs: auto` gives every job this many cores if there are enough
@@ -61,7 +63,8 @@ def _experiment_sweep(override: str, config_dir: str | None) -> list[str]:
     for folder in (FOLDER, *([Path(config_dir)] if config_dir else [])):
         path = folder / "experiment" / f"{name}.yaml"
         if path.is_file():
-            params = OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.params") or {}
+            with told_in_one_line():
+                params = OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.params") or {}
             return [f"{key}={value}" for key, value in params.items()]
     return []
 
@@ -75,10 +78,11 @@ def prepare(number: int, overrides: Sequence[str], config: DictConfig, sweep_dir
     try:
         settings = to_config(config)
         start = find_start(settings, directory)
+        if start is not None and start.counters["episodes"] >= settings.total_episodes:
+            return with_progress(replace(job, state="finished before", result=float(start.counters["result"])))
+        require_free(directory)
     except UserError as error:
         return replace(job, state="refused", message=str(error))
-    if start is not None and start.counters["episodes"] >= settings.total_episodes:
-        return with_progress(replace(job, state="finished before", result=float(start.counters["result"])))
     with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
         config.hydra.runtime.output_dir = str(directory)
     _write_config(config, directory / ".hydra")

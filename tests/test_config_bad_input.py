@@ -1,5 +1,7 @@
 """Every wrong input ends with one line, exit code 2, and nothing written."""
 
+import re
+import shlex
 import subprocess
 import sys
 from dataclasses import fields
@@ -7,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from maip3o.compose import compose, known_keys
+from maip3o.compose import compose
 from maip3o.config import Config, ScenarioConfig
 from maip3o.errors import UserError
+from maip3o.overrides import add_plus, known_keys
+from maip3o.runners.sweep import command_lines
 from maip3o.train import check
 from maip3o.validation import RULES
 
 SCENARIO = "+scenario=intersection"
 CONF = Path(__file__).parent / "conf"
+COMMAND = re.compile(r"\s+python -m maip3o\.train [^<[]*$")
 
 BAD = [
     # what is given besides the scenario, and what the message must contain
@@ -39,7 +44,9 @@ BAD = [
     ("total_episodes=0", "total_episodes=0: must be 1 or above"),
     ("total_episodes=31", "multiple of episodes_per_iteration=2, for instance 32"),
     ("episodes_per_iteration=0", "episodes_per_iteration=0"),
-    ("num_workers=0", "num_workers=0: must be a number from 1 on, or auto"),
+    ("num_workers=0", "num_workers=0: must be a number from 1 to 1024, or auto"),
+    ("num_workers=3", "an iteration has episodes_per_iteration=2; set num_workers to 2 or less, or both to 3"),
+    ("num_workers=100000", "num_workers=100000: must be a number from 1 to 1024, or auto"),
     ("num_workers=many", "num_workers=many"),
     ("torch_threads=-2", "torch_threads=-2"),
     ("device=tpu", "device=tpu: must be auto, cpu, cuda"),
@@ -54,6 +61,9 @@ BAD = [
     ("scenario.end_rule=third", "must be one of half, first, all"),
     ("scenario.backend=slow", "must be one of fast, stock"),
     ("scenario.name=null", "scenario.name"),
+    ("scenario.name=", "scenario.name=: must not be empty"),
+    ("algo.name=''", "algo.name=: must not be empty"),
+    ("scenario.metadrive.speed_reward=0.2", "a plus sign adds it: +scenario.metadrive.speed_reward=0.2"),
     ("scenario.map=moon", "must be one of intersection"),
     ("scenario.lidar=none", "must be one of exact, analytic"),
     ("algo.gamma=1", "algo.gamma=1.0: must be in [0, 1)"),
@@ -65,7 +75,9 @@ BAD = [
     ("algo.epochs=2.5", "algo.epochs=2.5"),
     ("algo.minibatches=1000", "more than the 20 cars of an iteration"),
     ("algo.penalty.name=elu", "elu"),
-    ("algo.penalty.eta_start=-1", "algo.penalty.eta_start=-1.0: must be 0 or above, or null"),
+    ("algo.penalty.eta=inf", "algo.penalty.eta=inf: must be 0 or above, and finite"),
+    ("algo.penalty.eta_start=-1", "algo.penalty.eta_start=-1.0: must be 0 or above and finite, or null"),
+    ("algo.penalty.eta_start=inf", "algo.penalty.eta_start=inf: must be 0 or above and finite, or null"),
     ("algo.penalty.alpha=0", "algo.penalty.alpha=0.0: must be above 0"),
     ("algo.penalty.floor_h=0.2", "must be in (0, algo.penalty.alpha=0.1)"),
     ("algo.penalty=celu", "algo.penalty=celu"),
@@ -80,11 +92,16 @@ BAD = [
     ("model.recurrent=perhaps", "model.recurrent=perhaps"),
     ("constraints.termination.limit=1.5", "a share of cars must be below 1"),
     ("constraints.termination.limit=-0.1", "must be 0 or above"),
+    ("constraints.termination.limit=inf", "must be 0 or above, and finite"),
+    ("constraints.terminaton.limit=0.2", "did you mean termination? known are termination, crash, off_road"),
+    ("constraints.crash.limit=0.2", "a plus sign adds it: +constraints.crash.limit=0.2"),
     ("constraints.termination.limits=0.1", "constraints.termination.limits"),
     ("+constraints.crash.limits=0.1", "limits"),
     ("+constraints.crash=0.1", "constraints.crash"),
     ("+constraints.rudeness.limit=0.1", "no such cost function"),
     ("~constraints.termination", "needs at least one"),
+    ("constraints={}", "must be set key by key: constraints.<key>=<value>"),
+    ("algo={lr:0.1}", "must be set key by key: algo.<key>=<value>"),
     ("runner.episode_timeout=0", "runner.episode_timeout=0.0"),
     ("runner.max_attempts=0", "runner.max_attempts=0"),
     ("runner.address=auto", "only runner=ray has an address"),
@@ -97,6 +114,19 @@ BAD = [
 def test_networks_of_another_shape_are_refused() -> None:
     with pytest.raises(UserError, match=r"its model\.memory_size is 64, that of this run 8"):
         compose([SCENARIO, "init=maip3o-intersection", "model.memory_size=8"])
+
+
+def test_networks_for_other_observations_are_refused() -> None:
+    with pytest.raises(UserError, match=r"its networks read 91 numbers, an observation of scenario toy has 3"):
+        check(["+scenario=toy", "init=maip3o-intersection"], str(CONF), multirun=False)
+    check([SCENARIO, "init=maip3o-intersection"], None, multirun=False)
+
+
+@pytest.mark.simulator
+@pytest.mark.parametrize(("scenario", "size"), [("bottleneck", 96), ("tollgate", 156)])
+def test_networks_for_another_map_are_refused(scenario: str, size: int) -> None:
+    with pytest.raises(UserError, match=f"an observation of scenario {scenario} has {size}"):
+        check([f"+scenario={scenario}", "init=maip3o-intersection"], None, multirun=False)
 
 
 @pytest.mark.parametrize(("override", "expected"), BAD, ids=[override for override, _ in BAD])
@@ -124,6 +154,35 @@ def test_wrong_config_dir() -> None:
         compose([SCENARIO], config_dir="nowhere")
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "name: x\nmap: intersection\nnum_agent: 4",
+            "scenario/own.yaml: scenario.num_agent: unknown key; did you",
+        ),
+        ("name: x\nmap: intersection\nnum_agents: four", "scenario/own.yaml: scenario.num_agents: Value 'four'"),
+        ("name: x\nmap: intersection\nnum_agents: 0", "scenario.num_agents=0: must be at least 1"),
+        ("map: intersection", "scenario/own.yaml: it has no name; add name: own"),
+        ("- 1\n- 2", "scenario/own.yaml: Merge error: list"),
+        ("name: [x\nmap: y", "scenario/own.yaml"),
+        ("name: \xff", "not UTF-8"),
+    ],
+)
+def test_mistakes_in_a_file_of_ones_own_are_told_in_one_line(text: str, expected: str, tmp_path: Path) -> None:
+    for group in ("scenario", "experiment"):
+        (tmp_path / group).mkdir()
+        (tmp_path / group / "own.yaml").write_bytes(text.encode("latin-1"))
+    with pytest.raises(UserError) as refused:
+        check(["+scenario=own"], str(tmp_path), multirun=False)
+    assert expected in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert not str(refused.value).endswith(":")
+    if "[" in text or "\xff" in text:
+        with pytest.raises(UserError, match=r"not YAML|not UTF-8"):
+            check(["+experiment=own"], str(tmp_path), multirun=True)
+
+
 def test_a_sweep_is_checked_job_by_job() -> None:
     check([SCENARIO, "seed=0,1", "algo=mappo,maip3o"], None, multirun=True)
     with pytest.raises(UserError, match=r"algo\.clip=2"):
@@ -134,7 +193,7 @@ def test_a_sweep_is_checked_job_by_job() -> None:
 
 def test_every_number_and_name_of_the_schema_has_a_rule() -> None:
     """A key that is added to the schema must say what is right for it."""
-    free = {"scenario.name", "algo.name", "resume", "runner.address", "logger.wandb_project"}
+    free = {"resume", "runner.address", "logger.wandb_project"}
     elsewhere = {"algo.penalty.name", "algo.penalty.floor_h", "constraints"}  # rules between several keys
     elsewhere |= {f"scenario.{item.name}" for item in fields(ScenarioConfig)}  # envs.scenarios.check_scenario
     config = compose([SCENARIO])[0]
@@ -187,6 +246,23 @@ def test_help_names_every_key_group_and_scenario() -> None:
         "num_workers",
     ):
         assert name in text
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+
+def test_every_command_of_help_and_docs_can_be_run() -> None:
+    from maip3o.usage import usage
+
+    text = "\n".join([usage(), *(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))])
+    commands = [re.split(r"\s{2,}", line.strip())[0] for line in text.splitlines() if COMMAND.match(line)]
+    assert len(commands) > 10
+    for command in commands:
+        words = shlex.split(command)[3:]
+        own = any("=<" in word or word.startswith(("resume=", "init=runs")) or "cautious" in word for word in words)
+        if not own and not command.endswith("\\"):
+            overrides = add_plus([word for word in words if word != "-m"])
+            compose(command_lines(overrides, None, multirun="-m" in words)[0])
 
 
 def test_config_is_typed() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,3 +82,11 @@ def test_after_bad_input_a_good_environment_can_still_be_made() -> None:
     with pytest.raises(UserError):
         maip3o.make_env("intersection", backend="stock", num_agents=49)
     make_array_env(load_scenario("intersection", backend="stock"), ["termination"]).close()
+
+
+def test_docs_tell_cars_steps_and_backend_of_every_scenario() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "environment.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (\d+) \(\d+\) \| (\d+) \| (\w+) \|", text, re.M)
+    told = {name: (int(cars), int(steps), backend) for name, cars, steps, backend in rows}
+    scenarios = [load_scenario(name) for name in scenario_names()]
+    assert told == {known.name: (known.num_agents, known.horizon, known.backend) for known in scenarios}

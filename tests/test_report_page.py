@@ -64,6 +64,15 @@ class Reader(HTMLParser):
         self.words.append(data)
 
 
+def test_sessions_that_differ_in_their_command_alone_are_made_with_the_same(tmp_path: Path) -> None:
+    from maip3o.report.page_sections import _other_versions
+    from maip3o.report.runs import Run
+
+    same, other = {"commit": "a", "command": "resume"}, {"commit": "b", "command": "train"}
+    versions = {"commit": "a", "command": "train", "earlier": [same, other, "nonsense"]}
+    assert _other_versions(Run(tmp_path, "toy", "maip3o", 0, {}, [], versions)) == [{"commit": "b"}]
+
+
 def test_every_section_is_there_and_says_what_it_should(page: str) -> None:
     headings = re.findall(r"<h2>(.*?)</h2>", page)
     assert headings == [

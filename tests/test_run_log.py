@@ -36,6 +36,15 @@ def test_line_tells_how_far_how_fast_how_well_how_safe() -> None:
     )
 
 
+def test_limit_of_a_team_is_compared_with_cars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = toy_config()
+    config.algo.constraint_unit, config.logger.quiet = "per_team", False
+    numbers = {**NUMBERS, "constraint/termination/mean": 4.5, "constraint/termination/limit": 3.0}
+    with RunLog(tmp_path, config, NOTHING) as log:
+        log.iteration({**NOTHING, "episodes": 4}, numbers, 1.0)
+    assert "eliminated 0.45, 4.50 cars a team (limit 3.00)" in capsys.readouterr().out
+
+
 def test_line_without_numbers() -> None:
     assert format_line(0, 2000, float("nan"), {"rollout/return": float("nan")}) == "episode 0/2000   0%  ? left"
 
@@ -92,6 +101,14 @@ def test_metrics_are_flat_json_with_null_for_nan(tmp_path: Path) -> None:
     assert (record["episodes"], record["loss/policy"], record["critic/explained_variance"]) == (4, 1.5, None)
 
 
+def test_metrics_that_somebody_deleted_begin_anew(tmp_path: Path) -> None:
+    with RunLog(tmp_path, toy_config(), {**NOTHING, "episodes": 4, "metrics_bytes": 1000}) as log:
+        log.iteration({**NOTHING, "episodes": 8}, {}, 1.0)
+        assert log.metrics_bytes == (tmp_path / "metrics.jsonl").stat().st_size
+    (line,) = (tmp_path / "metrics.jsonl").read_bytes().splitlines()
+    assert json.loads(line)["episodes"] == 8
+
+
 def test_tensorboard_events_are_grouped_by_name_over_episodes(tmp_path: Path) -> None:
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -122,14 +139,38 @@ def test_how_a_run_ended_is_in_status(tmp_path: Path) -> None:
     assert state() == "interrupted"
 
 
+def test_messages_of_every_session_and_the_cause_of_a_failure_are_in_train_log(tmp_path: Path) -> None:
+    with RunLog(tmp_path, toy_config(), NOTHING):
+        logging.getLogger("maip3o.runners.pool").warning("worker 0 replaced")
+    with pytest.raises(RunError), RunLog(tmp_path, toy_config(), {**NOTHING, "episodes": 4}):
+        raise RunError("no more") from ZeroDivisionError("deep down")
+    lines = (tmp_path / "train.log").read_text().splitlines()
+    assert sum("worker 0 replaced" in line for line in lines) == 1
+    assert sum("going on at episode 4" in line for line in lines) == 1
+    assert "ZeroDivisionError: deep down" in lines
+    logging.getLogger("maip3o.runners.pool").warning("of nobody's run")
+    assert "nobody" not in (tmp_path / "train.log").read_text()
+
+
+def test_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "metrics.jsonl").mkdir()
+    with pytest.raises(RunError, match=r"cannot write .*metrics\.jsonl: Is a directory"):
+        RunLog(tmp_path, toy_config(), NOTHING)
+
+
 def test_weights_and_biases_reads_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[dict[str, object]] = []
     stand_in = types.SimpleNamespace(init=lambda **settings: calls.append(settings), finish=lambda: calls.append({}))
     monkeypatch.setitem(sys.modules, "wandb", stand_in)
     config = toy_config()
     config.logger.wandb_project = "cars"
-    with RunLog(tmp_path, config, NOTHING):
-        pass
+    one, other = (tmp_path / folder / "toy/maip3o/default/seed0" for folder in ("runs", "runs/ablation"))
+    for directory in (one, other, one):
+        directory.mkdir(parents=True, exist_ok=True)
+        with RunLog(directory, config, NOTHING):
+            pass
+    ids = [call["id"] for call in calls if call]
+    assert ids[0] == ids[2] != ids[1]
     assert calls[0]["project"] == "cars"
     assert calls[0]["sync_tensorboard"] is True
     assert calls[0]["resume"] == "allow"
@@ -145,6 +186,8 @@ def test_versions_of_earlier_sessions_are_kept(tmp_path: Path) -> None:
     content = json.loads(path.read_text())
     assert content["earlier"] == [{"commit": "old", "packages": {}}]
     assert content["packages"]["numpy"]
+    assert content["command"].startswith("python ")
+    assert "pytest" in content["command"]
 
 
 def test_reader_who_has_gone_does_not_end_the_run() -> None:

@@ -14,7 +14,7 @@ import pytest
 from maip3o.config import RunnerConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.toy import ToyEnv
-from maip3o.errors import RunError
+from maip3o.errors import RunError, UserError
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.rollout import rollout
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, LAST_SEED, evaluation_seeds, training_seed, training_seeds
@@ -120,6 +120,18 @@ def test_episode_that_always_fails_stops_the_run_with_seed_and_traceback() -> No
         assert "seed 42 failed 2 times" in str(failed.value)
         assert "Traceback" in str(failed.value)
         assert "hazards" in str(failed.value)
+
+
+def test_error_in_the_first_question_is_one_line() -> None:
+    pool = Pool(InlineWorker, 1, RunnerConfig())
+    with pytest.raises(RunError, match=r"^the first worker could not start: ZeroDivisionError: division by zero$"):
+        pool.ask(eval, "1 / 0")
+    with pytest.raises(UserError, match="mistake"):
+        pool.ask(_mistake, None)
+
+
+def _mistake(argument: object) -> None:
+    raise UserError("a mistake of the user's")
 
 
 def test_seeds_of_training_and_evaluation_never_meet() -> None:

@@ -1,6 +1,7 @@
 """Ray gives the same bytes as local processes, and survives a killed actor. A real Ray is started on this machine."""
 
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from maip3o.config import RunnerConfig
 from maip3o.runners.pool import make_pool
 from maip3o.runners.run import run
-from tests.toy_run import assert_same_episode, final_state, toy_config, toy_job, train_inline
+from tests.toy_run import assert_same_episode, final_state, processes_of, toy_config, toy_job, train_inline
 
 ray = pytest.importorskip("ray")
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
@@ -24,7 +25,11 @@ def _no_ray_left_behind() -> Iterator[None]:
 
 
 def test_same_bytes_as_local_processes(tmp_path: Path) -> None:
-    run(toy_config(runner=RunnerConfig(name="ray"), num_workers=2), tmp_path / "ray")
+    from maip3o.runners.ray_worker import RayWorker
+
+    with processes_of(RayWorker) as processes:
+        run(toy_config(runner=RunnerConfig(name="ray"), num_workers=2), tmp_path / "ray")
+    assert len(processes - {os.getpid()}) == 2
     train_inline(toy_config(), tmp_path / "local")
     assert final_state(tmp_path / "ray") == final_state(tmp_path / "local")
 

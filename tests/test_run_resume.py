@@ -1,6 +1,8 @@
 """resume=<run directory>: its own config, honest changes only."""
 
+import shutil
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -39,8 +41,8 @@ def test_saying_the_same_again_changes_nothing(directory: Path) -> None:
 
 
 def test_how_it_is_computed_and_watched_may_change(directory: Path) -> None:
-    config = continued_config(directory, ["runner=ray", "num_workers=7", "evaluation.episodes=3"], CONF)
-    assert (config.runner.name, config.num_workers, config.evaluation.episodes) == ("ray", 7, 3)
+    config = continued_config(directory, ["runner=ray", "num_workers=3", "evaluation.episodes=3"], CONF)
+    assert (config.runner.name, config.num_workers, config.evaluation.episodes) == ("ray", 3, 3)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,48 @@ def test_another_experiment_is_refused(directory: Path, override: str, key: str)
     with pytest.raises(UserError, match=key) as refused:
         continued_config(directory, [override], CONF)
     assert "\n" not in str(refused.value)
+
+
+@pytest.fixture(params=["another --config-dir", "from Python", "no .hydra at all"])
+def without_first_line(request: pytest.FixtureRequest, directory: Path, tmp_path: Path) -> Path:
+    """The same run where its first command line says nothing."""
+    copy = tmp_path / "copy"
+    if request.param == "from Python":
+        train_inline(compose(FIRST, CONF)[0], copy)
+        assert yaml.safe_load((copy / ".hydra" / "config.yaml").read_text())["algo"]["lr"] == 0.002
+    else:
+        shutil.copytree(directory, copy)
+    if request.param == "no .hydra at all":
+        shutil.rmtree(copy / ".hydra")
+    return copy
+
+
+def test_goes_on_without_its_first_command_line(without_first_line: Path) -> None:
+    overrides = ["total_episodes=2000", "algo.lr=0.002", "runner=ray", "logger.quiet=false"]
+    config = continued_config(without_first_line, overrides, None)
+    assert (config.total_episodes, config.seed, config.algo.lr, config.scenario.map) == (2000, 5, 0.002, "toy")
+    assert (config.runner.name, config.logger.quiet) == ("ray", False)
+    for override, key in {
+        "algo.lr=0.1": "algo.lr",
+        "algo=maip3o": "algo.",
+        "+scenario=intersection": "scenario.",
+        "total_episodes=6": "multiple",
+        "total_episodes=x": "total_episodes",
+        "num_worker=2": "did you mean num_workers",
+        "+constraints.crash.limit=0.3": "constraints.crash.limit",
+        "~constraints.termination": "constraints",
+        "seed=5,6": "seed",
+    }.items():
+        with pytest.raises(UserError, match=key) as refused:
+            continued_config(without_first_line, [override], None)
+        assert "\n" not in str(refused.value)
+
+
+def test_printed_command_goes_on_whatever_the_first_one_was(without_first_line: Path) -> None:
+    with patch.object(loop, "make_pool", lambda runner, num_workers: Pool(InlineWorker, 1, runner)):
+        train.resume([f"resume={without_first_line}", "total_episodes=8"], None, multirun=False)
+    assert checkpoint.load(without_first_line / "checkpoints" / "last.pt").counters["episodes"] == 8
+    assert yaml.safe_load((without_first_line / ".hydra" / "config.yaml").read_text())["total_episodes"] == 8
 
 
 def test_not_a_run_directory(tmp_path: Path) -> None:
@@ -89,6 +133,38 @@ def test_command_goes_on_and_remembers_the_new_length(directory: Path, monkeypat
     saved = yaml.safe_load((directory / ".hydra" / "config.yaml").read_text())
     assert (saved["total_episodes"], saved["algo"]["lr"]) == (8, 0.002)
     assert continued_config(directory, [], CONF).total_episodes == 8
+    assert "going on at episode 4" in (directory / "train.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["total_episodes=0"], "total_episodes=0"),
+        (["hydra.run.dir=elsewhere"], "hydra.run.dir=elsewhere: not with resume="),
+        (["+experiment=smoke"], "experiment=smoke: not with resume="),
+        (["resume=elsewhere"], "resume=elsewhere: one run goes on at a time"),
+    ],
+)
+def test_what_makes_no_sense_with_it(directory: Path, arguments: list[str], expected: str) -> None:
+    with pytest.raises(UserError, match=expected):
+        train.resume([f"resume={directory}", *arguments], CONF, multirun=False)
+
+
+def test_fewer_episodes_than_there_are_is_refused_and_changes_nothing(tmp_path: Path) -> None:
+    train_inline(compose([*FIRST, "total_episodes=8"], CONF)[0], tmp_path)
+    before = (tmp_path / ".hydra" / "config.yaml").read_bytes()
+    with pytest.raises(UserError, match=r"total_episodes=4: the run in .* has 8 behind it already"):
+        train.resume([f"resume={tmp_path}", "total_episodes=4"], CONF, multirun=False)
+    assert (tmp_path / ".hydra" / "config.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize("plus", ["", "+", "++"])
+def test_with_a_plus_sign_it_is_no_new_run(plus: str, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[str]] = []
+    monkeypatch.setattr(train, "resume", lambda overrides, config_dir, multirun: asked.append(overrides))
+    monkeypatch.setattr("sys.argv", ["train", f"{plus}resume={directory}"])
+    train.main()
+    assert asked == [[f"{plus}resume={directory}"]]
 
 
 def test_not_with_a_sweep(directory: Path) -> None:

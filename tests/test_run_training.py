@@ -15,10 +15,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from maip3o.algo.learner import Learner, NonFiniteError
+from maip3o.data.episode import Episode
 from maip3o.errors import RunError, UserError
 from maip3o.runners import checkpoint
-from maip3o.runners.run import only_one_trainer, run
-from tests.toy_run import final_state, toy_config, train_inline
+from maip3o.runners.directory import only_one_trainer
+from maip3o.runners.local_worker import LocalWorker
+from maip3o.runners.run import run
+from tests.toy_run import final_state, processes_of, toy_config, train_inline
 
 CONF = str(Path(__file__).parent / "conf")
 
@@ -53,8 +57,17 @@ def test_run_directory_holds_what_it_should(undisturbed: Path) -> None:
 
 @pytest.mark.parametrize("num_workers", [2, 3])
 def test_same_bytes_on_any_number_of_workers(undisturbed: Path, tmp_path: Path, num_workers: int) -> None:
-    run(toy_config(num_workers=num_workers), tmp_path)
+    with processes_of(LocalWorker) as processes:
+        run(toy_config(num_workers=num_workers), tmp_path)
+    assert len(processes - {os.getpid()}) == num_workers
     assert final_state(tmp_path) == final_state(undisturbed)
+
+
+def test_a_run_without_processes_leaves_the_next_one_its_own(tmp_path: Path) -> None:
+    train_inline(toy_config(total_episodes=4), tmp_path / "inline")
+    with processes_of(LocalWorker) as processes:
+        run(toy_config(total_episodes=4), tmp_path / "local")
+    assert len(processes - {os.getpid()}) == 1
 
 
 def test_same_bytes_after_a_resume_and_no_duplicate_lines(undisturbed: Path, tmp_path: Path) -> None:
@@ -205,8 +218,6 @@ def test_full_disk_leaves_the_checkpoint_before_intact(tmp_path: Path) -> None:
 
 
 def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from maip3o.algo.learner import Learner
-
     train_inline(toy_config(total_episodes=4), tmp_path)
     real = Learner.load_state_dict
 
@@ -216,7 +227,40 @@ def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pyt
             next(iter(self.critics["value"].parameters())).fill_(float("inf"))
 
     monkeypatch.setattr(Learner, "load_state_dict", poisoned)
-    with pytest.raises(RunError, match=r"not_finite\.pt"):
+    with pytest.raises(RunError, match=r"in iteration 2: .*not_finite\.pt holds what went in"):
         train_inline(toy_config(), tmp_path)
-    assert (tmp_path / "not_finite.pt").stat().st_size > 0
     assert checkpoint.load(tmp_path / "checkpoints" / "last.pt").counters["episodes"] == 4
+
+    monkeypatch.undo()
+    dump = torch.load(tmp_path / "not_finite.pt", weights_only=True)
+    learner = Learner(toy_config(), 3, 2)
+    learner.load_state_dict(dump["learner"])
+    episodes = [
+        Episode(**{name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in stored.items()})
+        for stored in dump["episodes"]
+    ]
+    with pytest.raises(NonFiniteError) as again:
+        learner.update(episodes, dump["progress"])
+    assert again.value.tensor == dump["tensor"]
+
+
+def test_no_evidence_is_claimed_that_could_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Learner, episodes: object, progress: float) -> None:
+        raise NonFiniteError("batch.reward")
+
+    monkeypatch.setattr(Learner, "update", refuse)
+    (tmp_path / "not_finite.pt").mkdir()
+    with pytest.raises(RunError, match=r"iteration 1: .* last\.pt is from before it$"):
+        train_inline(toy_config(), tmp_path)
+
+
+def test_episodes_of_another_policy_end_the_run_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Learner.update
+
+    def tampered(self: Learner, episodes: list[Episode], progress: float) -> dict[str, float]:
+        return real(self, [replace(episode, log_prob=episode.log_prob + 1) for episode in episodes], progress)
+
+    monkeypatch.setattr(Learner, "update", tampered)
+    with pytest.raises(RunError, match=r"^iteration 1: replayed and stored .* last\.pt is from before it$"):
+        train_inline(toy_config(), tmp_path)
+    assert "RuntimeError: replayed and stored" in (tmp_path / "train.log").read_text()

@@ -14,9 +14,10 @@ from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from maip3o.compose import FOLDER, register
 from maip3o.compose import compose as compose_run
+from maip3o.compose import register
 from maip3o.errors import UserError
+from maip3o.overrides import FOLDER
 from maip3o.runners import sweep
 from maip3o.runners.job import Ending, ending, execute
 from maip3o.runners.launchers import _few_at_once
@@ -55,6 +56,8 @@ def test_a_sweep_skips_what_is_finished_and_goes_on_with_the_rest(tmp_path: Path
     whole = (first / "metrics.jsonl").read_bytes()
     assert whole.startswith(begun)
     assert len(whole.splitlines()) == 2
+    for name in ("output.log", "train.log"):  # both sessions, every message once
+        assert (first / name).read_text().count("going on at episode 2") == 1
 
     before = {path: path.stat().st_mtime_ns for path in first.parent.rglob("*")}
     done = launch(tmp_path, "seed=0")

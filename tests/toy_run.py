@@ -1,8 +1,10 @@
 """A tiny run on the toy environment, shared by the runner's tests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -62,8 +64,22 @@ class InlineWorker:
 
 def train_inline(config: Config, directory: Path) -> float:
     """A run without worker processes."""
-    loop.make_pool = lambda runner, num_workers: Pool(InlineWorker, 1, runner)
-    return run(config, directory)
+    with patch.object(loop, "make_pool", lambda runner, num_workers: Pool(InlineWorker, 1, runner)):
+        return run(config, directory)
+
+
+@contextmanager
+def processes_of(kind: type[Any]) -> Iterator[set[int]]:
+    """The ids of the processes that workers of this kind call functions in, meanwhile."""
+    seen: set[int] = set()
+    real = kind.call
+
+    def call(self: Any, function: Callable[..., Any], argument: Any, timeout: float) -> Any:
+        seen.add(real(self, eval, "__import__('os').getpid()", timeout))
+        return real(self, function, argument, timeout)
+
+    with patch.object(kind, "call", call):
+        yield seen
 
 
 def toy_actor(job: Job) -> NumpyActor:

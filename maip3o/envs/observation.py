@@ -51,6 +51,15 @@ def observation_layout(scenario: str | ScenarioConfig) -> list[ObservationPart]:
     return parts
 
 
+def observation_size(scenario: ScenarioConfig) -> int:
+    """How many numbers an observation has. Starts no engine."""
+    if scenario.map == "toy":
+        from maip3o.envs.toy import ToyEnv
+
+        return ToyEnv.observation_size
+    return observation_layout(scenario)[-1].stop
+
+
 def _rows(config: Any, has_navigation: bool) -> Iterator[Row]:
     vehicle = config["vehicle_config"]
     if config["random_agent_model"]:

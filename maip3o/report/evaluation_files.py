@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from maip3o.errors import UserError
 from maip3o.policy import Policy
 from maip3o.report.evaluation_figures import draw_reliability, draw_transfer
-from maip3o.report.log import versions
 from maip3o.report.statistics import EpisodeTable
+from maip3o.report.versions import versions
 
 if TYPE_CHECKING:
     from maip3o.evaluation import Evaluation

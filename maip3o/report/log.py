@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import math
 import os
-import platform
-import subprocess
+import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import maip3o
 from maip3o.config import Config
 from maip3o.errors import RunError
 from maip3o.report.progress import ProgressLine, format_line
+from maip3o.report.versions import versions
 
 log = logging.getLogger(__name__)
 
 COUNTERS = ("iteration", "episodes", "env_steps", "agent_steps", "seconds")
-PACKAGES = (
-    "maip3o",
-    "torch",
-    "numpy",
-    "numba",
-    "metadrive-simulator",
-    "panda3d",
-    "hydra-core",
-    "loky",
-    "ray",
-    "pettingzoo",
-)
 
 
 class RunLog:
@@ -45,16 +32,17 @@ class RunLog:
         """counters: of the checkpoint from which the run goes on; what metrics.jsonl holds beyond it is dropped."""
         self.directory, self.config = directory, config
         self.progress = ProgressLine(config.logger.quiet)
-        logging.getLogger("maip3o").addHandler(self.progress)
-        logging.getLogger("maip3o").setLevel(logging.INFO)
-        self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
-        self._metrics.truncate(counters["metrics_bytes"])
+        try:
+            self._messages = MessageFile(directory / "train.log")
+            self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
+            # No longer than it is: truncating would fill up what somebody has taken away with zero bytes.
+            self._metrics.truncate(min(counters["metrics_bytes"], self._metrics.tell()))
+        except OSError as error:
+            raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
         self._wandb = _weights_and_biases(directory, config)  # before the writer that it is to watch
         self._events = _tensorboard(directory, config, counters["episodes"])
         _write_json(directory / "versions.json", versions(directory / "versions.json"))
         self.saved(counters)
-        verb = "training" if counters["episodes"] == 0 else f"going on at episode {counters['episodes']}"
-        log.info("%s: %s", directory, verb)
 
     @property
     def metrics_bytes(self) -> int:
@@ -62,10 +50,9 @@ class RunLog:
 
     def iteration(self, counters: Mapping[str, Any], numbers: Mapping[str, float], seconds_left: float) -> None:
         self._write("iteration", counters, numbers)
-        self.progress.show(
-            format_line(counters["episodes"], self.config.total_episodes, seconds_left, numbers),
-            last=counters["episodes"] >= self.config.total_episodes,
-        )
+        total, per_team = self.config.total_episodes, self.config.algo.constraint_unit == "per_team"
+        line = format_line(counters["episodes"], total, seconds_left, numbers, per_team)
+        self.progress.show(line, last=counters["episodes"] >= total)
 
     def evaluation(self, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
         self._write("evaluation", counters, numbers)
@@ -94,11 +81,15 @@ class RunLog:
         _write_json(self.directory / "status.json", content)
 
     def __enter__(self) -> RunLog:
+        logging.getLogger().addHandler(self._messages)
+        logging.getLogger("maip3o").addHandler(self.progress)
+        logging.getLogger("maip3o").setLevel(logging.DEBUG)  # the file takes all of it, the console INFO and above
+        log.info("%s: %s", self.directory, f"going on at episode {self.episodes}" if self.episodes else "training")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.progress.finish()
-        again = f"python -m maip3o.train resume={self.directory}"
+        again = shlex.join(["python", "-m", "maip3o.train", f"resume={self.directory}"])
         if error is None:
             self._status("finished", "")
             log.info("%s: finished, %d episodes", self.directory, self.episodes)
@@ -108,12 +99,26 @@ class RunLog:
         else:
             with suppress(RunError):  # the disk may be full: the first error is the one to report
                 self._status("failed", f"{type(error).__name__}: {error}")
+            log.debug("failed", exc_info=error)  # the user sees one line, whoever looks for the cause finds it here
         logging.getLogger("maip3o").removeHandler(self.progress)
+        logging.getLogger().removeHandler(self._messages)
+        self._messages.close()
         self._metrics.close()
         if self._events is not None:
             self._events.close()
         if self._wandb is not None:
             self._wandb.finish()
+
+
+class MessageFile(logging.FileHandler):
+    """train.log: every message of all sessions, those of libraries included."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8")
+        self.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] - %(message)s"))
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk is reported once, by what cannot do without it."""
 
 
 def _weights_and_biases(directory: Path, config: Config) -> Any:
@@ -124,7 +129,9 @@ def _weights_and_biases(directory: Path, config: Config) -> Any:
 
     wandb.init(
         project=config.logger.wandb_project,
-        id="-".join(directory.resolve().parts[-4:]),  # the same directory is the same run, however often resumed
+        # The same directory is the same run, however often resumed; below another folder it is another one.
+        id=hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16],
+        name="-".join(directory.resolve().parts[-4:]),
         resume="allow",
         dir=directory,
         config=asdict(config),
@@ -140,44 +147,6 @@ def _tensorboard(directory: Path, config: Config, episodes: int) -> Any:
     from torch.utils.tensorboard import SummaryWriter
 
     return SummaryWriter(str(directory), purge_step=episodes + 1 if episodes else None)
-
-
-def versions(before: Path | None = None) -> dict[str, Any]:
-    """What the run is made with; `earlier` lists what its earlier sessions, told by the file `before`, had instead."""
-    packages = {}
-    for name in PACKAGES:
-        try:
-            packages[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    commit, changed = _git("rev-parse", "HEAD"), _git("status", "--porcelain", "--untracked-files=no")
-    content: dict[str, Any] = {
-        "commit": commit,
-        "uncommitted_changes": None if changed is None else bool(changed),
-        "packages": packages,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        "machine": platform.machine(),
-    }
-    with suppress(OSError, ValueError):
-        old = json.loads(before.read_text(encoding="utf-8")) if before is not None else content
-        earlier = old.pop("earlier", [])
-        content["earlier"] = earlier if old == content else [*earlier, old]
-    return content
-
-
-def _git(*arguments: str) -> str | None:
-    """Output of git in this package's own checkout; None if it is not one."""
-    root = Path(maip3o.__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        return None
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10, check=True
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return answer.stdout.strip()
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

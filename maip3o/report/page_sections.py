@@ -173,11 +173,18 @@ def _number(value: float) -> str:
     return "-" if math.isnan(value) else f"{value:,.0f}"
 
 
+def _other_versions(run: Run) -> list[Any]:
+    """What earlier sessions of the run were made with, if it was something else than the last."""
+    sessions = [run.versions, *(old for old in run.versions.get("earlier") or [] if isinstance(old, dict))]
+    made = [{k: v for k, v in session.items() if k not in ("command", "earlier")} for session in sessions]
+    return [other for other in made[1:] if other != made[0]]
+
+
 def versions(runs: Sequence[Run]) -> Html:
     """What the runs were made with: one column per distinct set."""
     columns: dict[str, tuple[dict[str, str], list[str]]] = {}
     for run in runs:
-        known = {**run.versions, **_mapping(run.versions, "packages")}
+        known = {**run.versions, **_mapping(run.versions, "packages"), "earlier": _other_versions(run)}
         facts = {k: _value(v) for k, v in known.items() if k not in ("packages", "command")}
         columns.setdefault(repr(sorted(facts.items())), (facts, []))[1].append(
             f"{run.scenario}/{run.algo}/seed{run.seed}"

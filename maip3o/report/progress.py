@@ -14,8 +14,13 @@ from typing import TextIO
 LOG_FILE_INTERVAL = 30.0  # seconds between two lines where nothing can be rewritten
 
 
-def format_line(episodes: int, total: int, seconds_left: float, numbers: Mapping[str, float]) -> str:
-    """One iteration in words: how far, how fast, how well, how safe against which limit."""
+def format_line(
+    episodes: int, total: int, seconds_left: float, numbers: Mapping[str, float], per_team: bool = False
+) -> str:
+    """One iteration in words: how far, how fast, how well, how safe against which limit.
+
+    per_team: the limit is a number of cars, not a share of them.
+    """
     parts = [f"episode {episodes}/{total} {100 * episodes // max(total, 1):3d}%"]
     for label, key, pattern in (
         ("", "speed/env_steps_per_second", "{:.0f} steps/s"),
@@ -28,6 +33,7 @@ def format_line(episodes: int, total: int, seconds_left: float, numbers: Mapping
             parts.append(f"{label} {pattern.format(value)}".strip())
     limit = numbers.get("constraint/termination/limit")
     if limit is not None and parts[-1].startswith("eliminated"):
+        parts[-1] += f", {numbers['constraint/termination/mean']:.2f} cars a team" if per_team else ""
         parts[-1] += f" (limit {limit:.2f})"
     parts.append(f"{_clock(seconds_left)} left")
     return "  ".join(parts)
