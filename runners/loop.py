@@ -138,9 +138,11 @@ def _evaluate(config: Config, pool: Pool, learner: Learner) -> dict[str, float]:
 
 
 def _speeds(episodes: list[Episode], sample_seconds: float, update_seconds: float) -> dict[str, float]:
-    steps = sum(episode.length for episode in episodes)
+    """Simulation and inference in seconds of all workers together, sampling and update in seconds of the clock."""
+    seconds = sample_seconds + update_seconds
     return {
-        "speed/env_steps_per_second": steps / (sample_seconds + update_seconds),
+        "speed/env_steps_per_second": sum(episode.length for episode in episodes) / seconds,
+        "speed/agent_steps_per_second": sum(int(episode.active.sum()) for episode in episodes) / seconds,
         "speed/sample_seconds": sample_seconds,
         "speed/simulate_seconds": sum(episode.seconds_simulate for episode in episodes),
         "speed/infer_seconds": sum(episode.seconds_infer for episode in episodes),
