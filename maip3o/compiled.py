@@ -13,15 +13,15 @@ from numba.core.ccallback import CFunc
 from numba.core.sigutils import normalize_signature
 
 # "contract" allows fused multiply-add and nothing else: the order of sums stays as written.
-FUSED: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy"}
+FUSED: dict[str, Any] = {"fastmath": {"contract"}, "error_model": "numpy", "nogil": True}
 
 
 @cache
 def _stamp(folder: Path) -> bytes:
     """numba forgets a kernel's machine code when the kernel's own file changes. A kernel holds the code of those that
-    it calls, so it has to be forgotten when any file of its folder changes."""
+    it calls, so it has to be forgotten when any file of its folder changes, or this one."""
     digest = hashlib.sha256()
-    for path in sorted(folder.glob("*.py")):
+    for path in (Path(__file__), *sorted(folder.glob("*.py"))):
         digest.update(path.read_bytes())
     return digest.digest()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -85,11 +86,15 @@ class Learner:
         metrics = self._constraint_metrics(batch)
         data = self._policy_data(batch, observation, returns, metrics)
         algo = dataclasses.replace(self.algo, penalty=at_progress(self.algo.penalty, progress))
-        metrics |= self._train_policy(data, returns, batch, algo, rng)
-        metrics |= self._critic_metrics(value, returns)
-        metrics |= update_critics(
-            self.critics, self.critic_optimiser, self._critic_data(batch, observation, returns), self.algo, rng
-        )
+        critic_data = self._critic_data(batch, observation, returns)
+        # Neither sees what the other changes, so a second core may as well do the critics.
+        with ThreadPoolExecutor(1) as side:
+            critics = side.submit(
+                update_critics, self.critics, self.critic_optimiser, critic_data, self.algo, rng.spawn(1)[0]
+            )
+            metrics |= self._train_policy(data, returns, batch, algo, rng)
+            metrics |= self._critic_metrics(value, returns)
+            metrics |= critics.result()
         self.normaliser.update(batch.observation)
         require_finite(self._named_tensors())
         self.iteration += 1

@@ -1,14 +1,18 @@
 """Does an update cost less than the sampling of its data? Both in turns, on the same episodes.
 
-Two `fast` workers sample Intersection with a trained policy until there are enough agent-steps; then one thread updates
-on these episodes. Both are timed as often as there are repeats, one after the other.
+Two `fast` workers sample Intersection with a trained policy until there are enough agent-steps; then the learner
+updates on these episodes, held to one core (where the system can do that). Both are timed as often as there are
+repeats, one after the other.
 
 python -m maip3o.benchmark update steps=50000 epochs=8
 """
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -54,10 +58,11 @@ def run(
             learner.load_state_dict(loaded.learner)
             started = time.perf_counter()
             episodes = pool.map(job, seeds)
-            sampled = time.perf_counter()
-            learner.update(episodes)
-            sampling.append(sampled - started)
-            updating.append(time.perf_counter() - sampled)
+            sampling.append(time.perf_counter() - started)
+            with _one_core():
+                started = time.perf_counter()
+                learner.update(episodes)
+                updating.append(time.perf_counter() - started)
     return {
         "agent_steps": _agent_steps(episodes),
         "episodes": len(seeds),
@@ -70,13 +75,27 @@ def run(
     }
 
 
+@contextmanager
+def _one_core() -> Iterator[None]:
+    """Hold this thread, and those that it starts, to a single core."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
 def _agent_steps(episodes: list[Episode]) -> int:
     return sum(int(episode.active.sum()) for episode in episodes)
 
 
 def table(result: dict[str, Any]) -> str:
     lines = [f"{result['agent_steps']} agent-steps of {result['episodes']} episodes"]
-    for name, who in (("sampling", f"{result['workers']} workers"), ("update", f"{result['threads']} threads")):
+    for name, who in (("sampling", f"{result['workers']} workers"), ("update", "1 core")):
         seconds = sorted(result[f"{name}_seconds"])
         lines.append(f"{name:10}{who:>12}{seconds[len(seconds) // 2]:8.2f} s  ({seconds[0]:.2f} to {seconds[-1]:.2f})")
     lines.append(f"update over sampling, {result['epochs']} epochs: {result['update_over_sampling']:.2f}x (median)")
