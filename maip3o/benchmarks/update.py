@@ -31,13 +31,12 @@ def run(
     steps: int = 50_000,
     epochs: int = 8,
     minibatches: int = 4,
-    threads: int = 1,
     workers: int = 2,
     repeats: int = 5,
     policy: str = "maip3o-intersection",
 ) -> dict[str, Any]:
     """policy: whose episodes; its algorithm and network are the ones that are updated."""
-    torch.set_num_threads(threads)
+    torch.set_num_threads(1)  # as torch_threads=auto
     loaded = checkpoint.load(checkpoint.find_checkpoint(policy))
     config, _ = compose(["+scenario=intersection"])
     # kl_max: all epochs must run.
@@ -67,7 +66,6 @@ def run(
         "agent_steps": _agent_steps(episodes),
         "episodes": len(seeds),
         "epochs": epochs,
-        "threads": threads,
         "workers": workers,
         "sampling_seconds": sampling,
         "update_seconds": updating,
