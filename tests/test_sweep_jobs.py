@@ -137,13 +137,13 @@ def test_jobs_have_directories_that_depend_on_the_experiment_alone() -> None:
     assert len(others | {plain}) == 4
 
 
-@pytest.mark.parametrize("name", ["paper_metadrive", "ablation_alpha", "ablation_limit", "smoke"])
+@pytest.mark.parametrize("name", sorted(path.stem for path in (Path(FOLDER) / "experiment").glob("*.yaml")))
 def test_every_experiment_is_a_valid_sweep(name: str) -> None:
-    lines = command_lines([f"+experiment={name}", "seed=0"], None, multirun=True)
+    lines = command_lines([f"+experiment={name}", "seed=0,1"], None, multirun=True)
     directories = {composed(line)[1] for line in lines}
     assert len(directories) == len(lines) > 1
     config, _ = compose_run(lines[0])
-    assert config.total_episodes == (8 if name == "smoke" else 2000)
+    assert config.total_episodes == {"smoke": 8, "growing_penalty": 3000}.get(name, 2000)
     with pytest.raises(UserError, match="add -m"):
         command_lines([f"+experiment={name}"], None, multirun=False)
 
