@@ -122,6 +122,7 @@ class Config:
     seed: int = 0
     total_episodes: int = 2000
     episodes_per_iteration: int = 2
+    start_spread: int | None = None  # steps
     num_workers: int | str = "auto"
     torch_threads: int | str = "auto"
     device: str = "auto"

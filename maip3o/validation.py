@@ -38,6 +38,7 @@ RULES: dict[str, Check] = {
     "seed": (lambda x: 0 <= x < 2**32, "must be in [0, 4294967296)"),
     "total_episodes": COUNT,
     "episodes_per_iteration": COUNT,
+    "start_spread": (lambda x: x is None or x >= 1, "must be 1 step or above, or null"),
     "num_workers": COUNT_OR_AUTO,
     "torch_threads": COUNT_OR_AUTO,
     "device": (lambda x: x in ("auto", "cpu") or x.split(":")[0] == "cuda", "must be auto, cpu, cuda or cuda:<number>"),
@@ -89,7 +90,7 @@ RULES: dict[str, Check] = {
 def validate(config: Config) -> Config:
     """The config itself if it can be run; a UserError that names the first thing wrong otherwise."""
     validate_driving(config)
-    for check in (_episodes, _workers, _sequences, _penalty, _constraints, _device, _runner):
+    for check in (_episodes, _start_spread, _workers, _sequences, _penalty, _constraints, _device, _runner):
         check(config)
     return config
 
@@ -117,6 +118,12 @@ def _episodes(config: Config) -> None:
         raise UserError(
             f"total_episodes={total}: must be a multiple of episodes_per_iteration={each}, for instance {near}"
         )
+
+
+def _start_spread(config: Config) -> None:
+    spread, horizon = config.start_spread, config.scenario.horizon
+    if spread is not None and spread >= horizon:
+        raise UserError(f"start_spread={spread}: must be below scenario.horizon={horizon}, or some cars never drive")
 
 
 def _workers(config: Config) -> None:

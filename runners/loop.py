@@ -80,10 +80,12 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
     """One iteration; returns the counters after it."""
     started = time.perf_counter()
     seeds = training_seeds(config.seed, before["episodes"], config.episodes_per_iteration)
-    episodes = pool.map(_job(config, learner), seeds)
+    progress = before["episodes"] / config.total_episodes
+    job = _job(config, learner, progress)
+    episodes = pool.map(job, seeds)
     sampled = time.perf_counter()
     try:
-        learnt = learner.update(episodes, before["episodes"] / config.total_episodes)
+        learnt = learner.update(episodes, progress)
     except NonFiniteError as error:
         error.iteration = before["iteration"] + 1  # as metrics.jsonl counts them
         where = run_log.directory / "not_finite.pt"
@@ -103,6 +105,8 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
         "seconds": before["seconds"] + updated - started,
     }
     rollouts = {f"rollout/{name}": value for name, value in summarise(episodes).items()}
+    if config.start_spread is not None:
+        rollouts["rollout/start_spread"] = job.start_spread
     numbers = {**rollouts, **learnt, **_speeds(episodes, sampled - started, updated - sampled)}
     seconds_left = counters["seconds"] / counters["episodes"] * (config.total_episodes - counters["episodes"])
     run_log.iteration(counters, numbers, seconds_left)
@@ -122,8 +126,10 @@ def _due(episodes: int, every: int, config: Config) -> bool:
     return every > 0 and (episodes // every > before // every or episodes >= config.total_episodes)
 
 
-def _job(config: Config, learner: Learner) -> Job:
-    return Job(config.scenario, tuple(config.constraints), config.model, learner.actor_weights())
+def _job(config: Config, learner: Learner, progress: float) -> Job:
+    spread = round((config.start_spread or 0) * max(0.0, 1.0 - 2.0 * progress))  # gone at half of the training
+    weights = learner.actor_weights()
+    return Job(config.scenario, tuple(config.constraints), config.model, weights, start_spread=spread)
 
 
 def _evaluate(config: Config, pool: Pool, learner: Learner) -> dict[str, float]:

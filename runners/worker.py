@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from maip3o.config import ModelConfig, ScenarioConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import ArrayEnv, FloatArray
+from maip3o.envs.staggered import StaggeredStart
 from maip3o.models.inference import NumpyActor
 from maip3o.runners.rollout import rollout
 
@@ -29,6 +30,7 @@ class Job:
     model: ModelConfig
     weights: dict[str, FloatArray]
     deterministic: bool = False
+    start_spread: int = 0  # steps within which the cars start
 
 
 class NoJob(Exception):
@@ -80,7 +82,8 @@ def environment(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> ArrayE
 def run_episode(seed: int) -> Episode:
     if _job is None or _env is None or _actor is None:
         raise NoJob
-    return rollout(_env, _actor, seed, _job.deterministic)
+    env = StaggeredStart(_env, _job.start_spread) if _job.start_spread else _env
+    return rollout(env, _actor, seed, _job.deterministic)
 
 
 def space_sizes(what: tuple[ScenarioConfig, tuple[str, ...]]) -> tuple[int, int]:
