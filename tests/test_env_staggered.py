@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -78,6 +82,7 @@ def test_a_car_hit_while_it_waits_has_had_no_life() -> None:
     assert set(starts(results)) == {1, 2}
 
 
+@pytest.mark.simulator
 @pytest.mark.parametrize("backend", ["fast", "stock"])
 def test_cars_stand_in_their_spaces_until_they_start(backend: str) -> None:
     inner = make_array_env(load_scenario("parking_lot", end_rule="all", backend=backend), ("termination",))
@@ -95,3 +100,18 @@ def test_cars_stand_in_their_spaces_until_they_start(backend: str) -> None:
         assert moved[now.alive].max() > 1.0
     finally:
         inner.close()
+
+
+@pytest.mark.simulator
+@pytest.mark.slow
+def test_the_way_out_of_the_parking_lot_is_easy_and_the_others_are_not() -> None:
+    """A driver that only follows its route mostly arrives when alone, and mostly crashes in the crowd."""
+    example = Path(__file__).parent.parent / "examples" / "drive_route.py"
+
+    def arrived(spread: int) -> float:
+        line = [sys.executable, str(example), "parking_lot", "2", str(spread)]
+        answer = subprocess.run(line, capture_output=True, text=True, check=True).stdout
+        return sum(float(part.split("%")[0]) for part in answer.split(":")[1].split(",") if "arrived" in part)
+
+    assert arrived(spread=4000) > 60
+    assert arrived(spread=0) < 40
