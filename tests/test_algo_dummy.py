@@ -76,7 +76,9 @@ def test_paper_and_released_settings_are_those_of_their_sources() -> None:
     assert (released.cost_scale, released.clip_cost, released.cost_advantage) == ("one", False, "centred")
 
 
-@pytest.mark.parametrize("name", ["maipo", "mappo_lagrangian", "maip3o_paper", "maip3o_released", "maip3o_growing"])
+@pytest.mark.parametrize(
+    "name", ["maipo", "mappo_lagrangian", "maip3o_paper", "maip3o_released", "maip3o_growing", "maip3o_crowd"]
+)
 def test_every_variant_learns_on_the_toy_environment(name: str) -> None:
     config, _ = compose(["+scenario=intersection", f"algo={name}", "algo.epochs=1", "model.memory_size=8"])
     learner = toy_learner(config)

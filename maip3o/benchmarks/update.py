@@ -1,8 +1,8 @@
 """Does an update cost less than the sampling of its data? Both in turns, on the same episodes.
 
 Two `fast` workers sample Intersection with a trained policy until there are enough agent-steps; then the learner
-updates on these episodes, held to one core (where the system can do that). Both are timed as often as there are
-repeats, one after the other.
+updates on these episodes, held to one core (where the system can do that), and once more as training does it, policy
+and critics side by side. All are timed as often as there are repeats, one after the other.
 
 python -m maip3o.benchmark update steps=50000 epochs=8
 """
@@ -42,7 +42,7 @@ def run(
     # kl_max: all epochs must run.
     algo = replace(config.algo, epochs=epochs, minibatches=minibatches, kl_max=float("inf"))
     config = replace(loaded.config, scenario=config.scenario, algo=algo)
-    sampling, updating = [], []
+    sampling, updating, side_by_side = [], [], []
     with make_pool(config.runner, workers) as pool:
         learner = Learner(config, *pool.ask(space_sizes, (config.scenario, tuple(config.constraints))))
         learner.load_state_dict(loaded.learner)
@@ -59,9 +59,9 @@ def run(
             episodes = pool.map(job, seeds)
             sampling.append(time.perf_counter() - started)
             with _one_core():
-                started = time.perf_counter()
-                learner.update(episodes)
-                updating.append(time.perf_counter() - started)
+                updating.append(_seconds_of_update(learner, episodes))
+            learner.load_state_dict(loaded.learner)
+            side_by_side.append(_seconds_of_update(learner, episodes))
     return {
         "agent_steps": _agent_steps(episodes),
         "episodes": len(seeds),
@@ -69,8 +69,15 @@ def run(
         "workers": workers,
         "sampling_seconds": sampling,
         "update_seconds": updating,
+        "update_side_by_side_seconds": side_by_side,
         "update_over_sampling": sorted(u / s for u, s in zip(updating, sampling, strict=True))[repeats // 2],
     }
+
+
+def _seconds_of_update(learner: Learner, episodes: list[Episode]) -> float:
+    started = time.perf_counter()
+    learner.update(episodes)
+    return time.perf_counter() - started
 
 
 @contextmanager
@@ -93,8 +100,10 @@ def _agent_steps(episodes: list[Episode]) -> int:
 
 def table(result: dict[str, Any]) -> str:
     lines = [f"{result['agent_steps']} agent-steps of {result['episodes']} episodes"]
-    for name, who in (("sampling", f"{result['workers']} workers"), ("update", "1 core")):
+    whose = {"sampling": f"{result['workers']} workers", "update": "1 core", "update_side_by_side": "as in training"}
+    for name, who in whose.items():
         seconds = sorted(result[f"{name}_seconds"])
-        lines.append(f"{name:10}{who:>12}{seconds[len(seconds) // 2]:8.2f} s  ({seconds[0]:.2f} to {seconds[-1]:.2f})")
+        middle, span = seconds[len(seconds) // 2], f"({seconds[0]:.2f} to {seconds[-1]:.2f})"
+        lines.append(f"{name.split('_')[0]:10}{who:>16}{middle:8.2f} s  {span}")
     lines.append(f"update over sampling, {result['epochs']} epochs: {result['update_over_sampling']:.2f}x (median)")
     return "\n".join(lines)
