@@ -9,8 +9,9 @@ import pytest
 import torch
 
 from maip3o.errors import RunError, UserError
+from maip3o.policy import load_policy
 from maip3o.runners import checkpoint
-from maip3o.runners.checkpoint import Checkpoint, find_checkpoint
+from maip3o.runners.checkpoint import SHIPPED, Checkpoint, find_checkpoint
 from tests.toy_run import toy_config
 
 
@@ -98,3 +99,11 @@ def test_find_by_directory_file_and_name(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     with pytest.raises(UserError, match=r"no checkpoints/last\.pt"):
         find_checkpoint(tmp_path / "other")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SHIPPED.glob("*.pt")))
+def test_shipped_policies_are_what_their_names_say(name: str) -> None:
+    policy = load_policy(name)
+    assert name.startswith(f"{policy.config.algo.name}-")
+    assert name.endswith(f"-{policy.config.scenario.name}")
+    assert policy.counters["episodes"] == policy.config.total_episodes >= 2000, "trained to its end"
