@@ -264,3 +264,18 @@ def test_episodes_of_another_policy_end_the_run_with_one_line(tmp_path: Path, mo
     with pytest.raises(RunError, match=r"^iteration 1: replayed and stored .* last\.pt is from before it$"):
         train_inline(toy_config(), tmp_path)
     assert "RuntimeError: replayed and stored" in (tmp_path / "train.log").read_text()
+
+
+def test_cars_start_together_from_half_of_the_training_on(tmp_path: Path) -> None:
+    config = toy_config(start_spread=10, total_episodes=32)
+    run(config, tmp_path / "one")
+    lines = [record for record in records(tmp_path / "one") if record["kind"] == "iteration"]
+    assert [line["rollout/start_spread"] for line in lines] == [10, 8, 5, 2, 0, 0, 0, 0]
+    run(replace(config, num_workers=2), tmp_path / "two")
+    assert final_state(tmp_path / "two") == final_state(tmp_path / "one"), (
+        "the waits depend on the seed alone, not on the worker"
+    )
+    run(toy_config(total_episodes=32), tmp_path / "together")
+    others = [record for record in records(tmp_path / "together") if record["kind"] == "iteration"]
+    assert "rollout/start_spread" not in others[0]
+    assert lines[0]["agent_steps"] < others[0]["agent_steps"], "who waits does not act"  # type: ignore[operator]
