@@ -12,9 +12,9 @@ from maip3o.envs.contract import ArrayEnv, BoolArray, CarStates, FloatArray, Roa
 class StaggeredStart:
     """An ArrayEnv in which each car waits where it stands for up to `spread` steps, drawn from the episode's seed.
 
-    A waiting car takes no part: it is not alive, is not rewarded and costs nothing; one that is hit has had no life.
-    What it waits counts towards its horizon. When nobody drives, the next one starts at once. Cars of a respawn do not
-    wait.
+    A waiting car takes no part: it is not alive, is not rewarded and costs nothing; one that is hit has had no life
+    (the half rule counts it all the same). What it waits counts towards its horizon. When nobody drives, the next one
+    starts at once. Cars of a respawn do not wait.
     """
 
     def __init__(self, inner: ArrayEnv, spread: int) -> None:
