@@ -13,9 +13,10 @@ import numpy as np
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import Cause
 from maip3o.envs.staggered import StaggeredStart
+from maip3o.errors import exit_on_user_error
+from maip3o.options import integer
 
 AHEAD, SPEED, GAIN = 4.0, 3.0, 1.5  # metres to the point that it steers at, m/s, steering per radian
-scenario, episodes, spread = [*sys.argv[1:], *("parking_lot", "8", "0")[len(sys.argv) - 1 :]]
 
 
 def at(line: np.ndarray, metres: np.ndarray) -> np.ndarray:
@@ -24,22 +25,31 @@ def at(line: np.ndarray, metres: np.ndarray) -> np.ndarray:
     return np.stack([np.interp(metres, along, line[:, axis]) for axis in (0, 1)], axis=-1)
 
 
-env = StaggeredStart(make_array_env(load_scenario(scenario, end_rule="all", horizon=5000), ()), int(spread))
-causes: Counter[str] = Counter()
-for seed in range(int(episodes)):
-    now = env.reset(seed)
-    routes = [at(line, np.arange(0.0, 200.0, 0.25)) for line in env.routes()]
-    reached = [0] * env.num_slots  # index of the nearest point of the route: never back, never far ahead
-    while not now.over:
-        cars, action = env.car_states(), np.zeros((env.num_slots, 2), np.float32)
-        for car in np.flatnonzero(now.alive):
-            window = routes[car][reached[car] : reached[car] + 40]
-            reached[car] += int(np.linalg.norm(window - cars.position[car], axis=1).argmin())
-            to = routes[car][min(reached[car] + int(AHEAD / 0.25), len(routes[car]) - 1)] - cars.position[car]
-            turn = (np.arctan2(to[1], to[0]) - cars.heading[car] + np.pi) % (2 * np.pi) - np.pi
-            action[car] = np.clip([GAIN * turn, 0.5 * (SPEED - cars.speed[car])], -1.0, 1.0)
-        now = env.step(action)
-        causes.update(Cause(cause).name.lower() for cause in now.cause[now.cause > 0].tolist())
-env.close()
-total = causes.total()
-print(f"{scenario}, {episodes} episodes: " + ", ".join(f"{n / total:.0%} {name}" for name, n in causes.most_common()))
+def main(scenario: str = "parking_lot", episode_count: str = "8", spread_steps: str = "0") -> None:
+    episodes = integer(1, 1_000_000)("episodes", episode_count)
+    spread = integer(0, 1_000_000)("spread", spread_steps)
+    env = StaggeredStart(make_array_env(load_scenario(scenario, end_rule="all", horizon=5000), ()), spread)
+    causes: Counter[str] = Counter()
+    for seed in range(episodes):
+        now = env.reset(seed)
+        routes = [at(line, np.arange(0.0, 200.0, 0.25)) for line in env.routes()]
+        reached = [0] * env.num_slots  # index of the nearest point of the route: never back, never far ahead
+        while not now.over:
+            cars, action = env.car_states(), np.zeros((env.num_slots, 2), np.float32)
+            for car in np.flatnonzero(now.alive):
+                window = routes[car][reached[car] : reached[car] + 40]
+                reached[car] += int(np.linalg.norm(window - cars.position[car], axis=1).argmin())
+                to = routes[car][min(reached[car] + int(AHEAD / 0.25), len(routes[car]) - 1)] - cars.position[car]
+                turn = (np.arctan2(to[1], to[0]) - cars.heading[car] + np.pi) % (2 * np.pi) - np.pi
+                action[car] = np.clip([GAIN * turn, 0.5 * (SPEED - cars.speed[car])], -1.0, 1.0)
+            now = env.step(action)
+            causes.update(Cause(cause).name.lower() for cause in now.cause[now.cause > 0].tolist())
+    env.close()
+    total = causes.total()
+    print(
+        f"{scenario}, {episodes} episodes: " + ", ".join(f"{n / total:.0%} {name}" for name, n in causes.most_common())
+    )
+
+
+if __name__ == "__main__":
+    exit_on_user_error(lambda: main(*sys.argv[1:4]))

@@ -4,8 +4,8 @@
 #   runners/keep_runs.sh <name>
 # EPISODES is the number of held-out episodes (default: 100), PYTHON names the interpreter (default: python).
 set -euo pipefail
-if [ $# -eq 0 ]; then
-  echo "usage: runners/keep_runs.sh NAME" >&2
+if [ $# -eq 0 ] || [ ! -d "runs/$1" ]; then
+  echo "usage: runners/keep_runs.sh NAME, where runs/NAME is the folder of a sweep" >&2
   exit 2
 fi
 python="${PYTHON:-python}" name="$1"
