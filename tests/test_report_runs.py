@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from synthetic_runs import write_run, write_sweep
 from maip3o.errors import UserError
 from maip3o.report.groups import group_runs, short_names
 from maip3o.report.reading import read_run, read_runs, require_runs
-from maip3o.report.runs import config_hash
+from maip3o.report.runs import Run, config_hash
 
 
 def test_a_tree_of_runs_is_grouped_by_scenario_and_algorithm(tmp_path: Path) -> None:
@@ -117,3 +118,14 @@ def test_the_chosen_algorithm_names_the_run_not_its_name_key(tmp_path: Path) -> 
 def test_short_names_stay_unique() -> None:
     names = short_names(["algo.penalty.alpha", "constraints.a.limit", "constraints.b.limit"])
     assert names == {"algo.penalty.alpha": "alpha", "constraints.a.limit": "a.limit", "constraints.b.limit": "b.limit"}
+
+
+def test_the_best_in_training_is_the_highest_mean_over_a_hundred_episodes_in_a_row() -> None:
+    shares = [0.0] * 5 + [0.9] + [0.5] * 10 + [0.2] * 4  # 20 episodes each; one lucky value does not make the best
+    lines = [{"kind": "iteration", "episodes": 20 * (i + 1), "rollout/success": s} for i, s in enumerate(shares)]
+    run = Run(Path(), "intersection", "maip3o", 0, {}, lines)
+    assert run.best("rollout/success") == pytest.approx((0.9 + 4 * 0.5) / 5)
+    assert run.best("rollout/success", episodes=20) == pytest.approx(0.9)
+    assert run.best("rollout/success", episodes=30) == pytest.approx(0.7)  # whole lines: never fewer than asked for
+    assert math.isnan(run.best("rollout/success", episodes=401))
+    assert math.isnan(run.best("no/such"))

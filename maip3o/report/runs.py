@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 AXES = {"episodes": "training episodes", "env_steps": "environment steps", "seconds": "wall time (h)"}
 """What a curve may be drawn against, with the label of the axis."""
 
+SMOOTHING = 100
+"""Training episodes of a running mean, as RLlib smooths what CoPO's authors publish the best of."""
+
 NOT_THE_EXPERIMENT = (
     "seed",
     "resume",
@@ -57,6 +60,15 @@ class Run:
         """The last measured value, or NaN. Never the best of training."""
         _, y = self.series(quantity)
         return float(y[-1]) if len(y) else math.nan
+
+    def best(self, quantity: str, episodes: int = SMOOTHING) -> float:
+        """The highest mean over `episodes` training episodes in a row, or NaN. Often published; it flatters."""
+        ends, values = self.series(quantity)
+        ends = np.concatenate([[0.0], ends])
+        sums = np.concatenate([[0.0], np.cumsum(values * np.diff(ends))])
+        start = np.searchsorted(ends, ends - episodes, side="right") - 1  # of the window that ends here; -1: too early
+        means = [(sums[i] - sums[j]) / (ends[i] - ends[j]) for i, j in enumerate(start) if j >= 0]
+        return float(max(means, default=math.nan))
 
     def total(self, counter: str) -> float:
         """The highest value of a counter such as `episodes` or `seconds`."""

@@ -7,13 +7,26 @@ import io
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from maip3o.report.groups import Group
 from maip3o.report.intervals import Estimate, estimate
+from maip3o.report.runs import SMOOTHING
 from maip3o.report.summaries import EVALUATED, LAST_EVALUATION, LAST_ITERATION, Row, final_scores, score_source
 
 SCORES = {"return": "Return", "success": "Arrived", "eliminated": "Eliminated", "time_out": "Timed out"}
-SHARES = ("success", "eliminated", "time_out")
-HEADINGS = ("Scenario", "Algorithm", *SCORES.values(), "Episodes", "Seeds", "Hours per run", "Commit", "Config")
+BEST = "best_in_training"  # of the share that arrived
+HEADINGS = (
+    "Scenario",
+    "Algorithm",
+    *SCORES.values(),
+    "Best in training",
+    "Episodes",
+    "Seeds",
+    "Hours per run",
+    "Commit",
+    "Config",
+)
 
 
 def result_rows(groups: Sequence[Group]) -> list[Row]:
@@ -24,7 +37,8 @@ def result_rows(groups: Sequence[Group]) -> list[Row]:
         row: Row = {"scenario": group.scenario, "label": group.label}
         for score in SCORES:
             found = estimate([final_scores(group, source, score)])
-            row |= {score: found.value, f"{score}_low": found.low, f"{score}_high": found.high}
+            row |= _named(score, found)
+        row |= _named(BEST, estimate([np.array([run.best("rollout/success") for run in group.runs])]))
         hours = [run.total("seconds") / 3600.0 for run in group.runs]
         row |= {
             "episodes": _spread([run.total("episodes") for run in group.runs]),
@@ -37,6 +51,10 @@ def result_rows(groups: Sequence[Group]) -> list[Row]:
     return rows
 
 
+def _named(name: str, found: Estimate) -> Row:
+    return {name: found.value, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
 def _spread(values: Sequence[float]) -> str:
     low, high = min(values), max(values)
     return f"{low:.0f}" if low == high else f"{low:.0f}-{high:.0f}"
@@ -44,9 +62,9 @@ def _spread(values: Sequence[float]) -> str:
 
 def cells(row: Row) -> list[str]:
     cells = [str(row["scenario"]), str(row["label"])]
-    for score in SCORES:
+    for score in (*SCORES, BEST):
         found = Estimate(row[score], row[f"{score}_low"], row[f"{score}_high"])
-        cells.append(_with_interval(found, 2 if score in SHARES else 0))
+        cells.append(_with_interval(found, 0 if score == "return" else 2))
     return [*cells, row["episodes"], row["seeds"], f"{row['hours']:.2f}", row["commit"], row["config"]]
 
 
@@ -65,7 +83,8 @@ def note(groups: Sequence[Group]) -> str:
         LAST_EVALUATION: "last held-out evaluation of a run during training",
         LAST_ITERATION: "last training iteration of a run",
     }[score_source(groups)]
-    return f"Interquartile mean over seeds of the {where}, with 95 % stratified bootstrap interval."
+    best = f"Best in training: the highest share that arrived over {SMOOTHING} training episodes in a row."
+    return f"Interquartile mean over seeds of the {where}, with 95 % stratified bootstrap interval. {best}"
 
 
 def markdown(groups: Sequence[Group]) -> str:
@@ -84,7 +103,7 @@ def latex(groups: Sequence[Group]) -> str:
     """A table for \\input, with booktabs."""
     lines = [
         "% needs \\usepackage{booktabs}",
-        "\\begin{tabular}{ll" + "r" * len(SCORES) + "rlrll}",
+        "\\begin{tabular}{ll" + "r" * (len(SCORES) + 1) + "rlrll}",
         "\\toprule",
         " & ".join(HEADINGS) + r" \\",
         "\\midrule",
