@@ -9,6 +9,7 @@ python -m maip3o.evaluate checkpoint=<run directory | file | shipped name> [key=
   deterministic=false  sample actions, as the policy was trained; true: act with its mean
   num_agents=5,10,20   other numbers of cars than in training; several give a table and a figure
   scenario=<name>      another scenario than in training
+  horizon=1000         steps until a car is timed out (default: as in training)
   backend=fast         simulator: fast | stock (default: as in training)
   num_workers=auto     processes that simulate; auto = the cores this process may use
   video=false          true: an mp4 per outcome and a reel of failures
@@ -48,6 +49,7 @@ READERS: dict[str, options.Reader] = {
     "deterministic": options.boolean,
     "num_agents": options.integers(1, 1000),
     "scenario": options.text,
+    "horizon": options.integer(1, 1_000_000),
     "backend": options.choice("fast", "stock"),
     "num_workers": options.workers,
     "video": options.boolean,
@@ -69,6 +71,7 @@ class Request:
     deterministic: bool = False
     num_agents: list[int] | None = None
     scenario: str | None = None
+    horizon: int | None = None
     backend: str | None = None
     num_workers: int = 0
     video: bool = False
@@ -138,6 +141,8 @@ def evaluated_config(policy: Policy, request: Request, num_agents: int | None) -
         scenario = load_scenario(request.scenario)
     if num_agents is not None:
         scenario = replace(scenario, num_agents=num_agents)
+    if request.horizon is not None:
+        scenario = replace(scenario, horizon=request.horizon)
     if request.backend is not None:
         scenario = replace(scenario, backend=request.backend)
     here = replace(policy.config, scenario=scenario, runner=RunnerConfig(), device="cpu", resume=None)
@@ -162,7 +167,8 @@ def result_table(policy: Policy, evaluations: list[Evaluation], request: Request
     """One setting: a column per protocol. Several numbers of cars: a column each, of the protocol that tells more."""
     scenario = evaluations[0].config.scenario
     actions = "mean actions" if request.deterministic else "sampled actions"
-    title = f"{policy.name} on {scenario.name}: {request.episodes} held-out episodes, {actions}"
+    where = scenario.name if request.horizon is None else f"{scenario.name} with {scenario.horizon} steps"
+    title = f"{policy.name} on {where}: {request.episodes} held-out episodes, {actions}"
     if len(evaluations) == 1:
         headings = {"first": "until the first failure", "full": "whole episodes"}
         cards = {headings[protocol]: card for protocol, card in evaluations[0].cards.items()}

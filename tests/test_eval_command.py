@@ -48,6 +48,7 @@ def refused(command: object, *arguments: str) -> str:
         (["first_seed=999999", "episodes=2"], "reach the seeds of training"),
         (["num_agents=5,5"], "names a number twice"),
         (["num_agents=0"], "num_agents=0: must be a whole number from 1"),
+        (["horizon=0"], "horizon=0: must be a whole number from 1"),
         (["scenario=moon"], "unknown scenario 'moon'"),
         (["episode=3"], "did you mean episodes?"),
         (["video"], "video: a value is missing"),
@@ -134,6 +135,12 @@ def test_few_cars_can_be_evaluated_with_settings_for_many(run: Path) -> None:
     policy = load_policy(str(run))
     policy.config.algo.minibatches = 4  # more than the cars of an iteration with one car
     assert evaluate.evaluated_config(policy, request, 1).scenario.num_agents == 1
+
+
+def test_the_horizon_is_that_of_training_unless_it_is_given(run: Path) -> None:
+    policy = load_policy(str(run))
+    assert evaluate.evaluated_config(policy, evaluate.Request(str(run)), None).scenario.horizon == 70
+    assert evaluate.evaluated_config(policy, evaluate.Request(str(run), horizon=9), None).scenario.horizon == 9
 
 
 def same(one: Episode, two: Episode) -> bool:

@@ -28,6 +28,7 @@ def test_a_row_has_the_last_scores_and_their_origin(tmp_path: Path) -> None:
     assert row["return"] == pytest.approx(np.mean(last))
     assert row["return_low"] == pytest.approx(min(last))
     assert (row["seeds"], row["episodes"], row["commit"]) == ("3 4", "200", "abcdef01 abcdef01+")
+    assert row["best_in_training"] == pytest.approx(np.mean([run.best("rollout/success") for run in group.runs]))
     assert row["hours"] == pytest.approx(200 * 2.35 / 3600)
     assert row["config"] == group.runs[0].config_hash
 
@@ -61,6 +62,8 @@ def test_an_evaluation_after_training_replaces_the_last_one_during_it_if_all_run
     write_evaluation(directories[0], episodes=100)
     assert result_rows(groups_of(tmp_path))[0]["return"] != 512.0
     write_evaluation(directories[1], episodes=80)  # of an earlier checkpoint: not the run as it ended
+    assert result_rows(groups_of(tmp_path))[0]["return"] != 512.0
+    write_evaluation(directories[1], episodes=100, horizon=1000)  # of another world
     assert result_rows(groups_of(tmp_path))[0]["return"] != 512.0
     write_evaluation(directories[1], episodes=100)
     assert result_rows(groups_of(tmp_path))[0]["return"] == 512.0

@@ -81,12 +81,13 @@ class Run:
         try:
             same_world = content["scenario"] == self.settings["scenario.name"]
             same_cars = content["num_agents"] == self.settings["scenario.num_agents"]
+            same_time = content["horizon"] == self.settings["scenario.horizon"]
             at_the_end = content["trained"]["episodes"] == self.total("episodes")
             figures = content["protocols"]["full"]["figures"]
             means = {name: float(figure["mean"]) for name, figure in figures.items() if is_number(figure["mean"])}
         except (KeyError, TypeError, AttributeError):
             return {}
-        return means if same_world and same_cars and at_the_end else {}
+        return means if same_world and same_cars and same_time and at_the_end else {}
 
     @property
     def constraints(self) -> list[str]:
