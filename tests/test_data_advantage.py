@@ -83,19 +83,38 @@ def test_step_of_death_carries_the_cost_and_the_next_life_in_the_slot_does_not()
     assert result.cost_advantage[4, 0] == pytest.approx(G * FINAL / 10 - v[4])
 
 
-def test_team_advantage_sums_rewards_and_living_values_and_bootstraps_the_cut() -> None:
+def test_team_advantage_is_the_gae_of_the_cars_that_act() -> None:
     batch, result = returns("team")
     total = np.array([0.5 + 6, 1.5 + 7, 2.5 + 8, 3.5, 4.5])
     reward = np.array([11, 22, 33, 4, 5])
     after = np.append(total[1:], FINAL)
+    after[1] -= 2.5  # the car that enters at 2 is worth nothing to the team at 1 ...
     delta = reward + G * after - total
-    expected = np.zeros(5)
-    running = 0.0
-    for t in reversed(range(5)):
-        expected[t] = running = delta[t] + G * L * running
+    k = G * L
+    e = [delta[2] + k * (delta[3] + k * delta[4]), delta[3] + k * delta[4], delta[4]]
+    f1 = delta[1] + k * (30 - 8)  # ... nor is its advantage: of those who act at 1 only slot 1 goes on
+    expected = np.array([delta[0] + k * f1, f1, *e])
     np.testing.assert_allclose(result.team_value, total)
     np.testing.assert_allclose(result.team_target, expected + total)
-    np.testing.assert_allclose(result.advantage, expected[batch.moment_time[batch.moment]])
+    np.testing.assert_allclose(result.advantage, expected[batch.moment])
+
+
+def test_without_newcomers_the_team_advantage_is_the_gae_of_the_summed_rewards() -> None:
+    """The team as one agent, as VDN has it: reward and value summed over the cars that live."""
+    learner = toy_learner(toy_config())
+    (episode,) = toy_rollouts(learner, ToyEnv(num_agents=4, horizon=12, hazard=0.15), 1)
+    batch = make_batch([episode])
+    rng = np.random.default_rng(3)
+    value, final_value = rng.normal(size=(batch.steps, 2)), rng.normal(size=(len(batch.final_row), 2))
+    result = compute_returns(batch, value, final_value, AlgoConfig(gamma=G, gae_lambda=L, credit="team"))
+    steps = episode.length
+    total, reward, cut = np.zeros(steps), np.zeros(steps), np.zeros(steps)
+    np.add.at(total, batch.moment, value[:, 0])
+    np.add.at(reward, batch.moment, batch.reward)
+    np.add.at(cut, batch.moment[batch.final_row], final_value[:, 0])
+    after = np.append(total[1:], 0.0) + cut
+    expected = gae(reward, total, after, np.arange(steps) < steps - 1, G, L)
+    np.testing.assert_allclose(result.advantage, expected[batch.moment], rtol=1e-9)
 
 
 def test_lambda_one_is_the_discounted_return_minus_the_value() -> None:
@@ -137,9 +156,8 @@ def test_permuting_slots_permutes_advantages_and_leaves_the_team_alone() -> None
         value, final_value = learner._values(learner.normaliser(batch.observation), batch)
         result = compute_returns(batch, value, final_value, learner.algo)
         padded = np.zeros((batch.episodes, 9, 4))
-        e, t = batch.moment_episode[batch.moment], batch.moment_time[batch.moment]
-        slot = np.concatenate([np.argwhere(x.active.T)[:, 0] for x in version])
-        padded[e, t, slot] = result.advantage
+        slot, t = np.concatenate([np.argwhere(x.active.T) for x in version]).T
+        padded[np.repeat(np.arange(len(version)), [x.active.sum() for x in version]), t, slot] = result.advantage
         results.append((padded, result.team_value, result.team_target))
     (plain, team, target), (moved, moved_team, moved_target) = results
     np.testing.assert_allclose(moved, plain[:, :, order], rtol=1e-6, atol=1e-6)

@@ -54,16 +54,17 @@ def test_rows_carry_what_the_episode_stored(env: ToyEnv, seed: int) -> None:
     batch = make_batch(episodes)
     assert len(batch.life_start) == sum(len(e.life_end) for e in episodes) == sum(int(e.first.sum()) for e in episodes)
     row = 0
+    moment: dict[tuple[int, int], int] = {}
     for number, episode in enumerate(episodes):
         for a in range(env.num_slots):
             for t in np.flatnonzero(episode.active[:, a]):
                 np.testing.assert_array_equal(batch.observation[row], episode.observation[t, a])
                 np.testing.assert_array_equal(batch.hidden[row], episode.hidden[t, a])
                 assert batch.reward[row] == episode.reward[t, a]
-                assert batch.moment_time[batch.moment[row]] == t
-                assert batch.moment_episode[batch.moment[row]] == number
+                assert moment.setdefault((number, int(t)), batch.moment[row]) == batch.moment[row]
                 assert (batch.age[row] == 0) == episode.first[t, a]
                 row += 1
+    assert sorted(moment.values()) == list(range(len(moment)))
     assert set(batch.final_row) == {
         r for r, c in zip(batch.last_row, batch.life_cause, strict=True) if c >= Cause.TIME_OUT
     }

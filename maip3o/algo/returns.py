@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from maip3o.config import AlgoConfig
 from maip3o.data.advantage import gae
-from maip3o.data.batch import Batch, by_episode, by_life
+from maip3o.data.batch import Batch, by_life
 
 Array = NDArray[np.float64]
 
@@ -20,7 +20,7 @@ class Returns:
 
     advantage: Array  # [S] of the reward, by the configured credit
     target: Array  # [S] each agent's own return, for v_i
-    team_target: Array  # [G] the team's return, for V_tot
+    team_target: Array  # [G] the return of the cars that act, for V_tot
     team_value: Array  # [G] V_tot that the critic predicted
     cost_advantage: Array  # [S, K]
     cost_target: Array  # [S, K]
@@ -31,7 +31,7 @@ def compute_returns(batch: Batch, value: Array, final_value: Array, algo: AlgoCo
     next_value = _next_value(batch, value, final_value)
     own = _gae_of_lives(batch, batch.reward, value[:, 0], next_value[:, 0], algo.gamma, algo.gae_lambda)
     cost = _gae_of_lives(batch, batch.cost, value[:, 1:], next_value[:, 1:], algo.cost_gamma, algo.cost_gae_lambda)
-    team_advantage, team_value = _team_gae(batch, value[:, 0], final_value[:, 0], algo)
+    team_advantage, team_value = _sum_over_cars(batch, own), _sum_over_cars(batch, value[:, 0])
     return Returns(
         advantage=team_advantage[batch.moment] if algo.credit == "team" else own,
         target=own + value[:, 0],
@@ -59,16 +59,10 @@ def _gae_of_lives(batch: Batch, reward: Array, value: Array, next_value: Array, 
     return gae(r, v, v_next, go_on, gamma, lam)[batch.age, batch.life]
 
 
-def _team_gae(batch: Batch, value: Array, final_value: Array, algo: AlgoConfig) -> tuple[Array, Array]:
-    """Advantage and V_tot of the team, [G]. Reward and value are sums over the agents that act at each moment."""
-    moments = len(batch.moment_time)
-    reward = np.bincount(batch.moment, weights=batch.reward, minlength=moments)
-    team_value = np.bincount(batch.moment, weights=value, minlength=moments).astype(np.float64)
-    # A car that was cut is worth its bootstrap to the team, beside those who drive on (and those who entered).
-    cut = np.bincount(batch.moment[batch.final_row], weights=final_value, minlength=moments)
-    reward_te, value_te, cut_te = (by_episode(batch, rows) for rows in (reward, team_value, cut))
-    following = np.zeros_like(value_te)
-    following[:-1] = value_te[1:]
-    continues = np.ones(value_te.shape, bool)
-    advantage = gae(reward_te, value_te, following + cut_te, continues, algo.gamma, algo.gae_lambda)
-    return advantage[batch.moment_time, batch.moment_episode], team_value
+def _sum_over_cars(batch: Batch, rows: Array) -> Array:
+    """[S] -> [G]: over the cars that act at each moment. GAE is linear, so the team's advantage is the sum of theirs.
+
+    A car that enters later (respawn, staggered start) is no part of the team before: nobody who drives now brought it,
+    and its reward in V_tot would make every v_i a share of the traffic to come instead of the car's own prospects.
+    """
+    return np.bincount(batch.moment, weights=rows).astype(np.float64)

@@ -38,8 +38,6 @@ class Batch:
     life_cause: NDArray[np.int8]  # [M] of envs.contract.Cause
     life_episode: Rows  # [M]
     moment: Rows  # [S] index of (episode, time), in [0, G)
-    moment_time: Rows  # [G]
-    moment_episode: Rows  # [G]
     episodes: int  # E
 
     @property
@@ -79,7 +77,7 @@ def make_batch(episodes: Sequence[Episode], device: torch.device | str = "cpu") 
     episode = np.repeat(np.arange(len(episodes)), counts)
     time = np.concatenate([w[:, 0] for w in where])
     longest = max(e.length for e in episodes)
-    moments, moment = np.unique(episode * longest + time, return_inverse=True)
+    _, moment = np.unique(episode * longest + time, return_inverse=True)
     return Batch(
         observation=tensor(flat("observation")),
         hidden=tensor(flat("hidden")),
@@ -95,8 +93,6 @@ def make_batch(episodes: Sequence[Episode], device: torch.device | str = "cpu") 
         life_cause=flat("cause")[starts + lengths - 1].astype(np.int8),
         life_episode=episode[starts],
         moment=moment.reshape(-1),
-        moment_time=moments % longest,
-        moment_episode=moments // longest,
         episodes=len(episodes),
     )
 
@@ -115,11 +111,4 @@ def by_life(batch: Batch, rows: NDArray[Any]) -> NDArray[Any]:
     """[S, ...] -> [longest life, M, ...], zeros after the end of a life."""
     padded = np.zeros((int(batch.life_length.max()), len(batch.life_start), *rows.shape[1:]), rows.dtype)
     padded[batch.age, batch.life] = rows
-    return padded
-
-
-def by_episode(batch: Batch, moments: NDArray[Any]) -> NDArray[Any]:
-    """[G, ...] -> [longest episode, E, ...], zeros after the end of an episode."""
-    padded = np.zeros((int(batch.moment_time.max()) + 1, batch.episodes, *moments.shape[1:]), moments.dtype)
-    padded[batch.moment_time, batch.moment_episode] = moments
     return padded
