@@ -87,6 +87,14 @@ def test_the_hash_ignores_seed_and_machine_but_not_the_experiment(tmp_path: Path
     assert config_hash(settings) != config_hash({**settings, "algo.lr": 2e-3})
 
 
+def test_seeds_that_go_on_from_their_own_seeds_are_one_experiment() -> None:
+    first, second = ({"seed": seed, "init": f"runs/stage_1/seed{seed}", "algo.lr": 1e-3} for seed in (1, 12))
+    assert config_hash(first) == config_hash(second)
+    assert config_hash(first) != config_hash(first | {"init": "runs/other/seed1"})
+    assert config_hash(first) != config_hash(first | {"init": None})
+    assert config_hash(first) != config_hash(first | {"init": "runs/stage_1/seed12"})  # all from one run
+
+
 def test_an_ablation_is_named_by_what_varies(tmp_path: Path) -> None:
     for alpha in (0.05, 0.1, 1.0):
         for seed in (0, 1):

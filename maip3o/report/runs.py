@@ -130,8 +130,14 @@ def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def compared(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes the experiment. Null is left out: runs older than an option are those that do not use it."""
-    return {k: v for k, v in settings.items() if v is not None and not _under(k, NOT_THE_EXPERIMENT)}
+    """What makes the experiment. Null is left out: runs older than an option are those that do not use it.
+
+    Seeds that each go on from the run of the same seed (`init: .../seed${seed}`) are one experiment.
+    """
+    kept = {k: v for k, v in settings.items() if v is not None and not _under(k, NOT_THE_EXPERIMENT)}
+    if str(kept.get("init")).endswith(f"/seed{settings.get('seed')}"):
+        kept["init"] = str(Path(kept["init"]).parent)
+    return kept
 
 
 def config_hash(settings: Mapping[str, Any]) -> str:
