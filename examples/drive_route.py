@@ -15,7 +15,7 @@ import numpy as np
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import Cause
 from maip3o.envs.staggered import StaggeredStart
-from maip3o.errors import exit_on_user_error
+from maip3o.errors import UserError, exit_on_user_error
 from maip3o.models.inference import NumpyActor
 from maip3o.options import integer
 from maip3o.policy import load_policy
@@ -55,6 +55,8 @@ def main(scenario: str = "parking_lot", episode_count: str = "8", spread_steps: 
     policy = load_policy(driver) if driver else None
     actor = NumpyActor(policy.weights, policy.config.model) if policy else None
     env = StaggeredStart(make_array_env(load_scenario(scenario, end_rule="all", horizon=5000), ()), spread)
+    if policy and policy.observation_size != env.observation_size:
+        raise UserError(f"{driver}: reads {policy.observation_size} numbers, {scenario} gives {env.observation_size}")
     causes: Counter[str] = Counter()
     for seed in range(episodes):
         if actor:
