@@ -141,11 +141,13 @@ def _sequences(config: Config) -> None:
         raise UserError(
             f"algo.chunk_length={algo.chunk_length}: no episode is longer than scenario.horizon={scenario.horizon}"
         )
-    steps = config.episodes_per_iteration * scenario.num_agents
-    if algo.minibatches > steps:
+    # chunks of an iteration in which every car drives to the end
+    chunks = config.episodes_per_iteration * scenario.num_agents * -(-scenario.horizon // algo.chunk_length)
+    if algo.minibatches > chunks:
         raise UserError(
-            f"algo.minibatches={algo.minibatches}: more than the {steps} cars of an iteration "
-            f"(episodes_per_iteration={config.episodes_per_iteration} x scenario.num_agents={scenario.num_agents})"
+            f"algo.minibatches={algo.minibatches}: more than the {chunks} chunks of an iteration "
+            f"(episodes_per_iteration={config.episodes_per_iteration} x scenario.num_agents={scenario.num_agents} "
+            f"x scenario.horizon={scenario.horizon} / algo.chunk_length={algo.chunk_length})"
         )
 
 

@@ -73,7 +73,7 @@ BAD = [
     ("algo.lr=fast", "algo.lr=fast"),
     ("algo.clip=1.5", "algo.clip=1.5"),
     ("algo.epochs=2.5", "algo.epochs=2.5"),
-    ("algo.minibatches=1000", "more than the 20 cars of an iteration"),
+    ("algo.minibatches=1000", "more than the 640 chunks of an iteration"),
     ("algo.penalty.name=elu", "elu"),
     ("algo.penalty.eta=inf", "algo.penalty.eta=inf: must be 0 or above, and finite"),
     ("algo.penalty.eta_start=-1", "algo.penalty.eta_start=-1.0: must be 0 or above and finite, or null"),

@@ -133,7 +133,7 @@ def test_an_observation_of_another_size_is_refused(tmp_path: Path) -> None:
 def test_few_cars_can_be_evaluated_with_settings_for_many(run: Path) -> None:
     request = evaluate.Request(str(run))
     policy = load_policy(str(run))
-    policy.config.algo.minibatches = 4  # more than the cars of an iteration with one car
+    policy.config.algo.minibatches = 100  # more than the chunks of an iteration with one car
     assert evaluate.evaluated_config(policy, request, 1).scenario.num_agents == 1
 
 
