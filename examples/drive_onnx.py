@@ -1,35 +1,49 @@
-"""Drive with an exported policy: onnxruntime and the environment, no torch.
+"""Drive with an exported policy: onnxruntime and the environment, no torch. Actions are drawn as in training.
 
 python -m maip3o.export checkpoint=<run> out=policy.onnx && python examples/drive_onnx.py policy.onnx [seed]
 """
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import onnxruntime
 
 from maip3o import make_env
+from maip3o.errors import UserError, exit_on_user_error
+from maip3o.options import integer
 
-session = onnxruntime.InferenceSession(sys.argv[1], providers=["CPUExecutionProvider"])
-seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
-scenario = session.get_modelmeta().custom_metadata_map["scenario"]
-recurrent = len(session.get_inputs()) > 1
-size = session.get_inputs()[1].shape[1] if recurrent else 0
 
-env = make_env(scenario, end_rule="all")
-observations, _ = env.reset(seed=seed)
-memory, total, causes = {}, 0.0, []
-while env.agents:
-    cars = env.agents
-    inputs = {"observation": np.stack([observations[car] for car in cars])}
-    if recurrent:
-        inputs["memory"] = np.stack([memory.get(car, np.zeros(size, np.float32)) for car in cars])
-    actions, *after = session.run(None, inputs)
-    memory = dict(zip(cars, after[0], strict=True)) if recurrent else {}
-    observations, rewards, _, _, infos = env.step(dict(zip(cars, actions.clip(-1, 1), strict=True)))
-    total += sum(rewards.values())
-    causes += [info["cause"] for info in infos.values() if info["cause"] != "none"]
-env.close()
-print(
-    f"{scenario}, seed {seed}: return {total:.1f}, " + ", ".join(f"{causes.count(c)} {c}" for c in sorted(set(causes)))
-)
+def main(path: str = "", seed_text: str = "0") -> None:
+    if not Path(path).is_file():
+        raise UserError(f"{path or 'no file given'}: name an .onnx file that maip3o.export has written")
+    seed = integer(0, 2**31 - 1)("seed", seed_text)
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    about = session.get_modelmeta().custom_metadata_map
+    std = np.array(about["std"].split(), np.float32)
+    recurrent = len(session.get_inputs()) > 1
+    size = session.get_inputs()[1].shape[1] if recurrent else 0
+    env = make_env(
+        about["scenario"], num_agents=int(about["num_agents"]), horizon=int(about["horizon"]), end_rule="all"
+    )
+    observations, _ = env.reset(seed=seed)
+    noise = np.random.default_rng(seed)
+    memory, total, causes = {}, 0.0, []
+    while env.agents:
+        cars = env.agents
+        inputs = {"observation": np.stack([observations[car] for car in cars])}
+        if recurrent:
+            inputs["memory"] = np.stack([memory.get(car, np.zeros(size, np.float32)) for car in cars])
+        means, *after = session.run(None, inputs)
+        memory = dict(zip(cars, after[0], strict=True)) if recurrent else {}
+        actions = (means + std * noise.standard_normal(means.shape, np.float32)).clip(-1, 1)
+        observations, rewards, _, _, infos = env.step(dict(zip(cars, actions, strict=True)))
+        total += sum(rewards.values())
+        causes += [info["cause"] for info in infos.values() if info["cause"] != "none"]
+    env.close()
+    ends = ", ".join(f"{causes.count(cause)} {cause}" for cause in sorted(set(causes)))
+    print(f"{about['scenario']}, seed {seed}: return {total:.1f}, {ends}")
+
+
+if __name__ == "__main__":
+    exit_on_user_error(lambda: main(*sys.argv[1:3]))

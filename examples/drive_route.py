@@ -33,10 +33,13 @@ def at(line: np.ndarray, metres: np.ndarray) -> np.ndarray:
 def follow_routes(env: StaggeredStart, seed: int) -> list[int]:
     """Drives the episode; how each life ended."""
     now = env.reset(seed)
-    routes = [at(line, np.arange(0.0, 200.0, 0.25)) for line in env.routes()]
+    routes = [np.zeros((1, 2))] * env.num_slots
     reached = [0] * env.num_slots  # index of the nearest point of the route: never back, never far ahead
     causes: list[int] = []
     while not now.over:
+        lines = env.routes() if now.fresh.any() else []
+        for car in np.flatnonzero(now.fresh):
+            routes[car], reached[car] = at(lines[car], np.arange(0.0, 200.0, 0.25)), 0
         cars, action = env.car_states(), np.zeros((env.num_slots, 2), np.float32)
         for car in np.flatnonzero(now.alive):
             window = routes[car][reached[car] : reached[car] + 40]

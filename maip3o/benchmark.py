@@ -18,6 +18,10 @@ from typing import Any
 import maip3o.benchmarks
 from maip3o.errors import UserError, exit_on_user_error
 from maip3o.options import Reader, boolean, read_options, text
+from maip3o.runners.directory import require_writable
+
+LOWEST = {"first_seed": 0}
+"""Lowest value of a whole number; 1 where none is named."""
 
 
 def names() -> list[str]:
@@ -40,6 +44,8 @@ def main(arguments: list[str]) -> None:
     out = options.pop("out", None)
     if out is not None and not Path(out).parent.is_dir():
         raise UserError(f"out={out}: there is no folder {Path(out).parent}")
+    if out is not None:
+        require_writable(Path(out).parent, "out")
     result = run(**options)
     print(module.table(result) if hasattr(module, "table") else json.dumps(result, indent=2))
     if out is not None:
@@ -59,9 +65,12 @@ def _reader(kind: type) -> Reader:
 
     def number(key: str, value: str) -> Any:
         try:
-            return kind(value)
+            found = kind(value)
         except ValueError:
             raise UserError(f"{key}={value}: must be a number of type {kind.__name__}") from None
+        if kind is int and found < LOWEST.get(key, 1):
+            raise UserError(f"{key}={value}: must be {LOWEST.get(key, 1)} or above")
+        return found
 
     return number
 

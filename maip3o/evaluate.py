@@ -33,10 +33,11 @@ from rich.table import Table
 from maip3o import options
 from maip3o.config import Config, RunnerConfig
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.evaluation import Evaluation, evaluate, film
+from maip3o.evaluation import Evaluation, evaluate, film, require_fitting_observation
 from maip3o.policy import Policy, load_policy, run_directory
 from maip3o.report.card import card_table
-from maip3o.report.evaluation_files import require_writable, write_evaluation
+from maip3o.report.evaluation_files import write_evaluation
+from maip3o.runners.directory import require_writable
 from maip3o.runners.pool import make_pool
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, evaluation_seeds
 from maip3o.validation import validate_driving
@@ -105,6 +106,10 @@ def run(arguments: list[str]) -> Path:
     folder, videos = output_folders(request, policy)
     console = Console() if sys.stdout.isatty() else Console(width=120)  # in a log or a pipe
     with make_pool(RunnerConfig(), request.num_workers) as pool:
+        for config in configs:
+            require_fitting_observation(pool, policy, config)
+        if rival is not None:
+            require_fitting_observation(pool, rival, replace(rival.config, scenario=configs[0].scenario))
         evaluations: list[Evaluation] = []
         for config in configs:
             evaluations.append(evaluate(pool, policy, config, seeds, request.protocols, request.deterministic))

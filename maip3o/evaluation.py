@@ -47,7 +47,6 @@ def evaluate(
     pool: Pool, policy: Policy, config: Config, seeds: Sequence[int], protocols: Sequence[str], deterministic: bool
 ) -> Evaluation:
     """Drive the episodes of `seeds` under each protocol."""
-    require_fitting_observation(pool, policy, config)
     evaluation = Evaluation(config, deterministic)
     with progress_bar() as progress:
         for protocol in protocols:
@@ -105,8 +104,6 @@ def film(
     replay: bool,
 ) -> list[dict[str, Any]]:
     """Videos and replay page of an evaluation; returns what each file shows."""
-    if rival is not None:
-        require_fitting_observation(pool, rival, replace(rival.config, scenario=evaluation.config.scenario))
     protocol, table = list(evaluation.tables.items())[-1]
     camera = Cameraman(pool, evaluation, protocol)
     wanted = outcome_seeds(table)

@@ -19,7 +19,7 @@ import torch
 from maip3o import options
 from maip3o.errors import RunError, UserError, exit_on_user_error
 from maip3o.policy import Policy, load_policy, run_directory
-from maip3o.report.evaluation_files import require_writable
+from maip3o.runners.directory import require_writable
 
 CARS, STEPS, TOLERANCE = 16, 50, 1e-4  # of the check
 
@@ -54,6 +54,8 @@ def export(policy: Policy) -> bytes:
         metadata = {
             "policy": policy.name,
             "scenario": policy.config.scenario.name,
+            "num_agents": str(policy.config.scenario.num_agents),
+            "horizon": str(policy.config.scenario.horizon),
             "algo": policy.config.algo.name,
             "std": " ".join(f"{value:.6g}" for value in np.exp(policy.weights["log_std"])),
         }

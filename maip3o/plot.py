@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from maip3o.errors import UserError, exit_on_user_error
+from maip3o.errors import exit_on_user_error
 from maip3o.report.arguments import paths_and_options
 from maip3o.report.gallery import drawings, save_drawing
 from maip3o.report.groups import group_runs
 from maip3o.report.reading import require_runs
 from maip3o.report.tables import comma_separated, latex, markdown
+from maip3o.runners.directory import require_writable
 
 USAGE = "usage: python -m maip3o.plot RUN_DIRECTORY... [out=plots]"
 TABLES = {"results.md": markdown, "results.tex": latex, "results.csv": comma_separated}
@@ -22,13 +23,12 @@ def plot(arguments: Sequence[str]) -> None:
         print(USAGE)
         return
     paths, options = paths_and_options(arguments, {"out": "plots"})
+    out = Path(options["out"])
+    require_writable(out, "out")
     runs, remarks = require_runs(paths)
     for remark in remarks:
         print(remark, file=sys.stderr)
     groups = group_runs(runs)
-    out = Path(options["out"])
-    if out.exists() and not out.is_dir():
-        raise UserError(f"out={out} is a file: name a directory")
     names = []
     for drawing in drawings(groups):
         save_drawing(drawing, out)

@@ -48,10 +48,13 @@ def check_simulator(scenario: ScenarioConfig) -> None:
         return
     if scenario.name in scenario_names():
         shipped = load_scenario(scenario.name)
-        if all(
-            getattr(scenario, key) == getattr(shipped, key) for key in ("map", "metadrive", "num_agents", "respawn")
-        ):
+        keys = ("map", "metadrive", "num_agents", "respawn", "backend")
+        if all(getattr(scenario, key) == getattr(shipped, key) for key in keys):
             return
     from maip3o.envs.simulator import make_metadrive
 
     make_metadrive(scenario)
+    if scenario.backend == "fast":
+        from maip3o.envs.fast.settings import check_scenario
+
+        check_scenario(scenario)

@@ -23,6 +23,7 @@ from maip3o.report.arguments import paths_and_options
 from maip3o.report.log import COUNTERS
 from maip3o.report.reading import UnusableRun, read_run
 from maip3o.report.runs import Run
+from maip3o.runners.directory import require_writable
 
 FILES = (".hydra/config.yaml", ".hydra/overrides.yaml", "versions.json", "status.json", "evaluation.json")
 
@@ -34,18 +35,23 @@ def main(arguments: Sequence[str]) -> None:
     paths, options = paths_and_options(arguments, {"out": "", "every": "10"})
     if not paths or not options["out"]:
         raise UserError("write: python -m maip3o.record <run directory>... out=results/<name>")
+    require_writable(Path(options["out"]), "out")
     every = integer(1, 1_000_000)("every", options["every"])
     runs: dict[Path, Run] = {}
     for path in paths:
         run = _read(path)
         target = Path(options["out"]) / run.scenario / run.algo / f"seed{run.seed}"
-        settings = without_paths(str(run.settings))  # as a record holds them
-        if target in runs or (target.exists() and str(_read(target).settings) != settings):
+        if target in runs or (target.exists() and _experiment(_read(target)) != _experiment(run)):
             raise UserError(f"{path}: {target} holds a run with other settings; choose another out")
         runs[target] = run
     for target, run in runs.items():
         record(run, target, every)
         print(target)
+
+
+def _experiment(run: Run) -> str:
+    """Its settings as a record holds them, but for its length: a run may be prolonged."""
+    return without_paths(str({k: v for k, v in run.compared_settings.items() if k != "total_episodes"}))
 
 
 def _read(path: Path) -> Run:

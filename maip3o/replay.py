@@ -7,6 +7,7 @@ python -m maip3o.replay checkpoint=<run directory | file | shipped name> [key=va
   deterministic=false  sample actions, as the policy was trained; true: act with its mean
   num_agents=<n>       another number of cars than in training
   scenario=<name>      another scenario than in training
+  horizon=1000         steps until a car is timed out (default: as in training)
   backend=fast         simulator: fast | stock (default: as in training)
   out=<file.html>      default: replay.html in the run's directory, or <policy>.html here
 """
@@ -22,8 +23,8 @@ from maip3o.errors import UserError, exit_on_user_error
 from maip3o.evaluate import Request, evaluated_config
 from maip3o.evaluation import Cameraman, Evaluation, require_fitting_observation
 from maip3o.policy import Policy, load_policy, run_directory
-from maip3o.report.evaluation_files import require_writable
 from maip3o.report.replay import replay_page
+from maip3o.runners.directory import require_writable
 from maip3o.runners.pool import make_pool
 
 READERS: dict[str, options.Reader] = {
@@ -33,6 +34,7 @@ READERS: dict[str, options.Reader] = {
     "deterministic": options.boolean,
     "num_agents": options.integer(1, 1000),
     "scenario": options.text,
+    "horizon": options.integer(1, 1_000_000),
     "backend": options.choice("fast", "stock"),
     "out": options.text,
 }
@@ -48,7 +50,8 @@ def run(arguments: list[str]) -> Path:
     if "checkpoint" not in values:
         raise UserError("checkpoint=<run directory | file | shipped name> is missing (--help explains the options)")
     policy = load_policy(values["checkpoint"])
-    request = Request(values["checkpoint"], scenario=values.get("scenario"), backend=values.get("backend"))
+    world = {key: values[key] for key in ("checkpoint", "scenario", "horizon", "backend") if key in values}
+    request = Request(**world)
     config = evaluated_config(policy, request, values.get("num_agents"))
     path = _page_path(values.get("out"), policy)
     require_writable(path.parent, "out")

@@ -5,7 +5,7 @@ python -m maip3o.tune +scenario=<name> [key=value ...] [key=<what to search> ...
   'algo.lr=tag(log,interval(1e-4,1e-3))'   a number from an interval, here on a logarithmic scale
   'algo.epochs=range(2,13)'                a whole number from 2 to 12
   algo.penalty.alpha=0.05,0.1,0.5          one of these
-  without any: learning rates, weight and scale of the penalty, epochs and the KL limit
+  without any: learning rates, weight and scale of the penalty, epochs and the KL limit, except what is set
 
   trials=40            until the study has this many that were finished or pruned
   jobs=1               trials at once; the cores are shared among them
@@ -33,6 +33,7 @@ from maip3o import options
 from maip3o.compose import compose
 from maip3o.errors import UserError, exit_on_user_error
 from maip3o.overrides import add_plus
+from maip3o.runners.directory import require_writable
 from maip3o.runners.search import SearchSpace, TrialFailed, parse_space, run_trial, training_command
 from maip3o.runners.sweep import cores_per_job
 
@@ -79,12 +80,21 @@ def read_command_line(arguments: Sequence[str]) -> Search:
     overrides = add_plus([text for text in arguments if text not in own])
     space = parse_space(overrides, config_dir)
     if not space.drawn:
-        space = parse_space([*overrides, *DEFAULT_SPACE], config_dir)
+        space = parse_space([*overrides, *_default_space(overrides, config_dir)], config_dir)
     config, _ = compose(space.example(), config_dir)
     if values.get("metric", Search.metric).startswith("evaluation/") and config.evaluation.every_episodes == 0:
         raise UserError("evaluation.every_episodes=0: the metric of the search comes from evaluations")
     folder = Path(values.pop("out", f"runs/tune/{config.scenario.name}_{config.algo.name}"))
     return Search(space, folder, config.total_episodes, **values)
+
+
+def _default_space(overrides: Sequence[str], config_dir: str | None) -> list[str]:
+    """What is searched without being named: nothing that the user fixed, and nothing that has no effect."""
+    config, _ = compose(overrides, config_dir)
+    fixed = {text.lstrip("+").partition("=")[0] for text in overrides}
+    if config.algo.penalty.name == "none":
+        fixed |= {"algo.penalty.eta", "algo.penalty.alpha"}
+    return [text for text in DEFAULT_SPACE if text.partition("=")[0] not in fixed]
 
 
 def tune(search: Search) -> None:
@@ -108,6 +118,7 @@ def tune(search: Search) -> None:
 def open_study(search: Search) -> Any:
     """The study in the folder, a new one if there is none."""
     optuna = _import_optuna()
+    require_writable(search.folder, "out")
     search.folder.mkdir(parents=True, exist_ok=True)
     storage = optuna.storages.JournalStorage(
         optuna.storages.journal.JournalFileBackend(str(search.folder / "study.journal"))
@@ -117,8 +128,8 @@ def open_study(search: Search) -> Any:
         raise UserError(
             f"direction={search.direction}: the study in {search.folder} is to {study.direction.name.lower()}"
         )
-    previous = study.user_attrs.setdefault("metric", search.metric)
-    if previous != search.metric:
+    previous = study.user_attrs.get("metric", search.metric)
+    if previous != search.metric and any(trial.intermediate_values for trial in study.trials):
         raise UserError(f"metric={search.metric}: the study in {search.folder} has metric={previous}")
     study.set_user_attr("metric", search.metric)
     # Going on with the seed of the beginning would propose its first points again.

@@ -141,13 +141,14 @@ def _sequences(config: Config) -> None:
         raise UserError(
             f"algo.chunk_length={algo.chunk_length}: no episode is longer than scenario.horizon={scenario.horizon}"
         )
-    # chunks of an iteration in which every car drives to the end
-    chunks = config.episodes_per_iteration * scenario.num_agents * -(-scenario.horizon // algo.chunk_length)
-    if algo.minibatches > chunks:
+    length = algo.chunk_length if config.model.recurrent else 1
+    # chunks of an iteration in which every car drives to the end; with respawn there are more, of newcomers
+    chunks = config.episodes_per_iteration * scenario.num_agents * -(-scenario.horizon // length)
+    if algo.minibatches > chunks and not scenario.respawn:
         raise UserError(
             f"algo.minibatches={algo.minibatches}: more than the {chunks} chunks of an iteration "
             f"(episodes_per_iteration={config.episodes_per_iteration} x scenario.num_agents={scenario.num_agents} "
-            f"x scenario.horizon={scenario.horizon} / algo.chunk_length={algo.chunk_length})"
+            f"x scenario.horizon={scenario.horizon} / {length} steps of a chunk)"
         )
 
 

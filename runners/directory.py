@@ -12,14 +12,15 @@ from pathlib import Path
 from maip3o.errors import UserError
 
 
-def require_writable(directory: Path) -> None:
-    """Refuse a directory that cannot be made or written. Leaves no trace."""
+def require_writable(directory: Path, key: str | None = None) -> None:
+    """Refuse a directory that cannot be made or written; `key` names the option that chose it. Leaves no trace."""
     try:
         nearest = next(path for path in (directory, *directory.absolute().parents) if path.exists())
         with tempfile.TemporaryFile(dir=nearest):  # a read-only file system does not show in the permissions
             pass
     except OSError as error:
-        raise UserError(f"{directory}: this directory cannot be written ({error.strerror}); choose another") from None
+        name = f"{key}={directory}" if key else str(directory)
+        raise UserError(f"{name}: this directory cannot be written ({error.strerror}); choose another") from None
 
 
 def require_free(directory: Path) -> None:

@@ -10,7 +10,7 @@ if [ $# -eq 0 ] || [ ! -d "runs/$1" ]; then
 fi
 python="${PYTHON:-python}" name="$1"
 for run in "runs/$name"/*/*/*/seed*/; do
-  test -s "$run/evaluation.json" || "$python" -m maip3o.evaluate checkpoint="$run" episodes="${EPISODES:-100}"
+  test "$run/evaluation.json" -nt "$run/metrics.jsonl" || "$python" -m maip3o.evaluate checkpoint="$run" episodes="${EPISODES:-100}"
   variant="$(basename "$(dirname "$run")")"
   "$python" -m maip3o.record "$run" out="results/$name/${variant#default}" every=20
 done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,10 +60,21 @@ def parse_space(overrides: Sequence[str], config_dir: str | None = None) -> Sear
         except HydraException:
             raise UserError(f"{text}: not of the form key=value (a range needs quotes in the shell)") from None
         if override.is_sweep_override():
+            _require_room(text, override.value())
             drawn.append(override)
         else:
             fixed.append(text)
     return SearchSpace(tuple(fixed), tuple(drawn), config_dir)
+
+
+def _require_room(text: str, value: Any) -> None:
+    if isinstance(value, ChoiceSweep):
+        return
+    low, high = value.start, value.end if isinstance(value, IntervalSweep) else value.stop
+    if not low < high:
+        raise UserError(f"{text}: its lower end must be below its upper end")
+    if "log" in value.tags and not low > 0:
+        raise UserError(f"{text}: a logarithmic scale must begin above 0")
 
 
 def _suggest(trial: optuna.Trial, override: Override) -> Any:
@@ -119,6 +132,7 @@ def run_trial(trial: optuna.Trial, space: SearchSpace, folder: Path, metric: str
                 time.sleep(POLL_SECONDS)
                 if _report(trial, directory, metric, reported) and trial.should_prune():
                     raise optuna.TrialPruned
+                require_measured(directory, metric)
         finally:
             if process.poll() is None:
                 process.terminate()  # the run saves itself
@@ -127,6 +141,7 @@ def run_trial(trial: optuna.Trial, space: SearchSpace, folder: Path, metric: str
         end = ending(process.returncode, output.read_text(encoding="utf-8", errors="replace"))
         raise TrialFailed(f"{end.state} {end.message}".strip())
     _report(trial, directory, metric, reported)
+    require_measured(directory, metric)
     if not reported:
         raise TrialFailed(f"no {metric} in {directory / 'metrics.jsonl'}")
     return reported[max(reported)]
@@ -142,17 +157,31 @@ def _report(trial: optuna.Trial, directory: Path, metric: str, reported: dict[in
 
 
 def measured(directory: Path, metric: str) -> list[tuple[int, float]]:
-    """(episodes, value) wherever metrics.jsonl has the metric; a half-written line has none yet."""
+    """(episodes, value) wherever metrics.jsonl has the metric."""
+    records = _records(directory)
+    return [(int(line["episodes"]), float(line[metric])) for line in records if is_number(line.get(metric))]
+
+
+def require_measured(directory: Path, metric: str) -> None:
+    """Refuse a metric that training does not measure as soon as it shows: no trial would ever have it."""
+    records = _records(directory)
+    kinds = {line["kind"] for line in records}
+    names = {name for line in records for name in line}
+    wanted = "evaluation" if metric.startswith("evaluation/") else "iteration"
+    if wanted in kinds and metric not in names:
+        close = difflib.get_close_matches(metric, names, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"{directory / 'metrics.jsonl'} shows what there is"
+        raise UserError(f"metric={metric}: training measures no such thing; {hint}")
+
+
+def _records(directory: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl; a half-written one is none yet."""
     try:
         lines = (directory / "metrics.jsonl").read_bytes().splitlines()
     except OSError:
         return []
-    found = []
+    records = []
     for line in lines:
-        try:
-            record = json.loads(line)
-        except ValueError:
-            continue
-        if is_number(record.get(metric)):
-            found.append((int(record["episodes"]), float(record[metric])))
-    return found
+        with suppress(ValueError):
+            records.append(json.loads(line))
+    return records

@@ -89,7 +89,9 @@ def write_run(
     return directory
 
 
-def write_evaluation(directory: Path, success: float = 0.6, episodes: int = 1000, horizon: int = 500) -> None:
+def write_evaluation(
+    directory: Path, success: float = 0.6, episodes: int = 1000, horizon: int = 500, actions: str = "sampled"
+) -> None:
     """evaluation.json as `python -m maip3o.evaluate` leaves it."""
     config = yaml.safe_load((directory / ".hydra" / "config.yaml").read_text())
     figures = {"return": 512.0, "worst_return": 3.0, "success": success, "eliminated": 0.9 - success, "time_out": 0.1}
@@ -107,6 +109,7 @@ def write_evaluation(directory: Path, success: float = 0.6, episodes: int = 1000
         "scenario": config["scenario"]["name"],
         "num_agents": config["scenario"]["num_agents"],
         "horizon": horizon,
+        "actions": actions,
         "seeds": [0, 199],
         "protocols": {"first": card, "full": card},
         "videos": [],

@@ -132,6 +132,25 @@ def test_networks_for_another_map_are_refused(scenario: str, size: int) -> None:
         check([f"+scenario={scenario}", "init=maip3o-intersection"], None, multirun=False)
 
 
+@pytest.mark.simulator
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["+scenario=roundabout", "scenario.backend=fast"],
+        [SCENARIO, "+scenario.metadrive.traffic_density=0.1"],
+    ],
+)
+def test_what_the_fast_simulator_cannot_do_is_refused_before_a_run_begins(arguments: list[str]) -> None:
+    with pytest.raises(UserError, match="use backend=stock"):
+        check(arguments, None, multirun=False)
+
+
+def test_minibatches_are_bounded_by_what_an_iteration_can_hold() -> None:
+    compose([SCENARIO, "algo.minibatches=640"])
+    compose([SCENARIO, "algo.minibatches=1000", "model=mlp"])  # a chunk is one step there
+    compose(["+scenario=intersection_respawn", "algo.minibatches=10000"])  # who knows how many newcomers there will be
+
+
 @pytest.mark.parametrize(("override", "expected"), BAD, ids=[override for override, _ in BAD])
 def test_bad_override_is_refused_in_one_line(override: str, expected: str) -> None:
     with pytest.raises(UserError) as refused:

@@ -108,11 +108,13 @@ def test_the_way_out_of_the_parking_lot_is_easy_and_the_others_are_not() -> None
     """A driver that only follows its route mostly arrives when alone, and mostly crashes in the crowd."""
     example = Path(__file__).parent.parent / "examples" / "drive_route.py"
 
-    def arrived(spread: int, *driver: str) -> float:
-        line = [sys.executable, str(example), "parking_lot", "2", str(spread), *driver]
+    def share(end: str, spread: int, *driver: str, scenario: str = "parking_lot", episodes: int = 2) -> float:
+        line = [sys.executable, str(example), scenario, str(episodes), str(spread), *driver]
         answer = subprocess.run(line, capture_output=True, text=True, check=True).stdout
-        return sum(float(part.split("%")[0]) for part in answer.split(":")[1].split(",") if "arrived" in part)
+        return sum(float(part.split("%")[0]) for part in answer.split(":")[1].split(",") if end in part)
 
-    assert arrived(spread=4000) > 60
-    assert arrived(spread=0) < 40
-    assert 20 < arrived(0, "maip3o-crowd-parking_lot") < 80  # it has learnt something
+    assert share("arrived", spread=4000) > 60
+    assert share("arrived", spread=0) < 40
+    assert 20 < share("arrived", 0, "maip3o-crowd-parking_lot") < 80  # it has learnt something
+    # a newcomer has a route of its own: it hits others, but it stays on the road
+    assert share("off_road", 0, scenario="intersection_respawn", episodes=1) < 20

@@ -88,7 +88,9 @@ def test_a_folder_that_cannot_be_made_is_refused_before_anything_runs(
 ) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
-    assert "cannot write there" in refused(command, f"checkpoint={run}", f"out={blocked / 'below' / name}")
+    assert "this directory cannot be written" in refused(
+        command, f"checkpoint={run}", f"out={blocked / 'below' / name}"
+    )
 
 
 @pytest.mark.parametrize(("command", "ending"), [(replay, ".html"), (export, ".onnx")])
@@ -128,6 +130,22 @@ def test_an_observation_of_another_size_is_refused(tmp_path: Path) -> None:
     other = make_run(tmp_path / "other", observation_size=50, num_agents=2)
     words = refused(evaluate, f"checkpoint={other}", "episodes=1", "num_workers=1", f"out={tmp_path / 'out'}")
     assert "trained on observations of size 50, but scenario intersection has size 91" in words
+
+
+@pytest.mark.simulator
+def test_what_cannot_be_driven_is_refused_before_anything_is(run: Path, tmp_path: Path) -> None:
+    other = make_run(tmp_path / "other", observation_size=50, num_agents=2)
+    out, driven = f"out={tmp_path / 'out'}", "drove episodes before it refused"
+
+    def drive(*_: object) -> None:
+        raise AssertionError(driven)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evaluate, "evaluate", drive)
+        words = refused(evaluate, f"checkpoint={run}", "num_agents=2,60", "num_workers=1", out)
+        assert "holds at most 48 cars" in words
+        words = refused(evaluate, f"checkpoint={run}", f"versus={other}", "num_workers=1", out)
+        assert "trained on observations of size 50" in words
 
 
 def test_few_cars_can_be_evaluated_with_settings_for_many(run: Path) -> None:
@@ -215,3 +233,7 @@ def test_the_example_drives_the_exported_policy(run: Path, tmp_path: Path) -> No
     answer = subprocess.run([sys.executable, str(example), str(file), "1"], capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.startswith("intersection, seed 1: return ")
+    again = subprocess.run([sys.executable, str(example), str(file), "1"], capture_output=True, text=True, check=False)
+    assert again.stdout == answer.stdout
+    wrong = subprocess.run([sys.executable, str(example)], capture_output=True, text=True, check=False)
+    assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)

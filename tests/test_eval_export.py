@@ -60,7 +60,9 @@ def test_onnx_acts_like_torch_and_like_the_workers(model: ModelConfig, tmp_path:
             onnx_memory = rest[0]
             assert onnx_memory == pytest.approx(memory, abs=1e-4)
     assert np.abs(action).max() > 0.05  # the comparison was about something
-    assert session.get_modelmeta().custom_metadata_map["scenario"] == "intersection"
+    about = session.get_modelmeta().custom_metadata_map
+    assert about["scenario"] == "intersection"
+    assert int(about["horizon"]) == policy.config.scenario.horizon
 
 
 def test_a_wrong_graph_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

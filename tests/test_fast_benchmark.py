@@ -27,6 +27,11 @@ def test_lists_the_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
         (["simulation", "driver=mad"], "driver=mad: must be one of"),
         (["simulation", "out=/no/such/folder/x.json"], "there is no folder"),
         (["lidar"], "checkpoint= is missing"),
+        (["simulation", "episodes=0"], "episodes=0: must be 1 or above"),
+        (["equality", "groups=0"], "groups=0: must be 1 or above"),
+        (["equality", "first_seed=-1"], "first_seed=-1: must be 0 or above"),
+        (["simulation", "scenario=bottleneck"], "knows the maps intersection, parking_lot, not bottleneck"),
+        (["equality", "out=/proc/x.json"], "out=/proc: this directory cannot be written"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], message: str) -> None:

@@ -115,7 +115,13 @@ def test_the_command_leaves_out_what_is_broken_and_fails_on_nothing(tmp_path: Pa
     assert done.returncode == 0
     assert done.stderr.splitlines() == ["runs/empty: left out: empty"]
     assert (tmp_path / "plots" / "outcomes.svg").exists()
-    for arguments in (["runs/empty", "out=none"], ["runs", "output=none"], []):
+    for arguments in (
+        ["runs/empty", "out=none"],
+        ["runs", "output=none"],
+        ["runs", "out="],
+        ["runs", "out=/proc/x"],
+        [],
+    ):
         done = subprocess.run([*command, *arguments], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1

@@ -49,6 +49,9 @@ def test_a_record_reads_like_the_run_it_was(tmp_path: Path, capsys: pytest.Captu
     assert len(record.records) < len(before.records)
     assert json.loads((target / "versions.json").read_text())["packages"]["torch"]
     main([str(run), f"out={out}"])  # the same run again
+    with (run / ".hydra" / "config.yaml").open("a") as stream:
+        stream.write("total_episodes: 9\nnum_workers: 2\n")
+    main([str(run), f"out={out}"])  # prolonged
     (run / ".hydra" / "config.yaml").write_text("seed: 3\nscenario: {name: toy}\nalgo: {name: maip3o, lr: 1}\n")
     with pytest.raises(UserError, match="holds a run with other settings"):
         main([str(run), f"out={out}"])
@@ -58,7 +61,9 @@ def test_paths_of_the_machine_are_left_out() -> None:
     assert without_paths('["/x/runs/a/seed0", "x=/y/b/c", "a/b"]') == '["seed0", "x=c", "a/b"]'
 
 
-@pytest.mark.parametrize("arguments", [[], ["out=x"], ["nowhere", "out=x"], ["."]])
+@pytest.mark.parametrize(
+    "arguments", [[], ["out=x"], ["nowhere", "out=x"], ["."], ["nowhere", "out="], ["nowhere", "out=/proc/x"]]
+)
 def test_wrong_arguments_end_with_one_line(arguments: list[str]) -> None:
     with pytest.raises(UserError):
         main(arguments)

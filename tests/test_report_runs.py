@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from synthetic_runs import write_run, write_sweep
+from synthetic_runs import write_evaluation, write_run, write_sweep
 
 from maip3o.errors import UserError
 from maip3o.report.groups import group_runs, short_names
@@ -93,6 +93,19 @@ def test_seeds_that_go_on_from_their_own_seeds_are_one_experiment() -> None:
     assert config_hash(first) != config_hash(first | {"init": "runs/other/seed1"})
     assert config_hash(first) != config_hash(first | {"init": None})
     assert config_hash(first) != config_hash(first | {"init": "runs/stage_1/seed12"})  # all from one run
+    for spelling in ("runs/stage_1/seed1/", "runs/stage_1/seed1/checkpoints/last.pt"):
+        assert config_hash(first) == config_hash(first | {"init": spelling})
+    recorded = [{"seed": seed, "init": f"seed{seed}"} for seed in (1, 12)]  # an absolute path, as a record keeps it
+    assert config_hash(recorded[0]) == config_hash(recorded[1])
+
+
+def test_evaluations_that_cannot_be_compared_are_named(tmp_path: Path) -> None:
+    for seed in range(3):
+        write_evaluation(write_run(tmp_path / f"seed{seed}", seed=seed))
+    assert read_runs([tmp_path])[1] == []
+    write_evaluation(tmp_path / "seed1", actions="mean")
+    (remark,) = read_runs([tmp_path])[1]
+    assert "seed1: evaluated with mean actions, seeds 0 to 199, others of intersection with sampled actions" in remark
 
 
 def test_an_ablation_is_named_by_what_varies(tmp_path: Path) -> None:

@@ -129,6 +129,9 @@ def test_bad_input_is_one_line_before_anything_is_written(tmp_path: Path, monkey
         (["+scenario=intersection", "algo.epoch=range(1,3)"], "algo.epochs"),
         (["+scenario=intersection", "evaluation.every_episodes=0"], "every_episodes"),
         (["+scenario=intersection", "direction=up"], "direction=up"),
+        (["+scenario=intersection", "algo.lr=interval(1e-3,1e-4)"], "lower end must be below"),
+        (["+scenario=intersection", "algo.epochs=range(5,5)"], "lower end must be below"),
+        (["+scenario=intersection", "algo.lr=tag(log,interval(0,1))"], "must begin above 0"),
     ):
         with pytest.raises(UserError, match=message):
             read_command_line(arguments)
@@ -136,6 +139,27 @@ def test_bad_input_is_one_line_before_anything_is_written(tmp_path: Path, monkey
     search = read_command_line(["+scenario=intersection", "trials=3", "algo.epochs=2,3"])
     assert (search.trials, search.folder) == (3, Path("runs/tune/intersection_maip3o"))
     assert len(read_command_line(["+scenario=intersection"]).space.drawn) == 6
+
+
+def test_what_is_set_or_without_effect_is_not_searched() -> None:
+    space = read_command_line(["+scenario=intersection", "algo=mappo", "algo.lr=5e-5"]).space
+    assert "algo.lr=5e-5" in space.fixed
+    drawn = {override.key_or_group for override in space.drawn}
+    assert drawn == {"algo.critic_lr", "algo.epochs", "algo.kl_max"}
+
+
+def test_a_metric_that_is_not_measured_ends_the_search_and_spoils_no_study(trainer: Path) -> None:
+    space = parse_space(["algo.lr=0.1,0.2"])
+    with pytest.raises(UserError, match=r"no such thing; did you mean evaluation/full/return\?"):
+        tune(Search(space, trainer, 400, trials=2, metric="evaluation/full/retrun"))
+    tune(Search(space, trainer, 400, trials=2))
+    assert [row["state"] for row in rows(trainer)] == ["fail", "complete", "complete"]
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(UserError, match=r"out=.*this directory cannot be written"):
+        tune(Search(parse_space(["algo.lr=0.1,0.2"]), tmp_path / "file", 400, trials=1))
 
 
 def test_another_metric_needs_another_study(trainer: Path) -> None:

@@ -15,8 +15,9 @@ must not be treated as censoring: one minus Kaplan-Meier would give the share el
 arrive, which is always larger. For any other cost (speed, closeness ...) the same sum is the mean cost of an uncut
 life. Without censoring both reduce to the plain mean.
 
-Time-outs count as censoring as well. Without respawn that changes nothing: they happen at the greatest age there is.
-With respawn a car that entered late is timed out young, and is censored in truth.
+Time-outs count as censoring as well. A car's time runs from its own beginning, so that changes nothing: they happen at
+the greatest age there is. Only cars that waited for their start (`start_spread`) are timed out younger, and are
+censored in truth.
 
 What remains: the sum stops at the greatest age observed, and cuts are independent of a car's own risk only
 approximately (the cars that trigger the cut drive in the same episode).

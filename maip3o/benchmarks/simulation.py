@@ -22,6 +22,7 @@ from maip3o.benchmarks.drivers import DRIVERS
 from maip3o.benchmarks.traces import make_backend
 from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import Backend
+from maip3o.envs.fast.settings import check_scenario
 from maip3o.envs.scenarios import load_scenario
 from maip3o.errors import UserError
 
@@ -44,6 +45,7 @@ def run(
         "fast": (make_backend, {"backend": "fast"}),
         "analytic": (make_backend, {"backend": "fast", "lidar": "analytic"}),
     }
+    check_scenario(load_scenario(scenario))
     if load_scenario(scenario).respawn:
         del simulators["metadrive"]
     baseline = next(iter(simulators))

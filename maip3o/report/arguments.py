@@ -15,6 +15,8 @@ def paths_and_options(arguments: Sequence[str], defaults: Mapping[str, str]) -> 
     for argument in arguments:
         key, separator, value = argument.partition("=")
         if separator and key in defaults:
+            if not value:
+                raise UserError(f"{key}: a value is missing, write {key}=<value>")
             options[key] = value
         elif separator and not Path(argument).exists():
             raise UserError(f"unknown option {key!r}: choose from {', '.join(defaults)}")

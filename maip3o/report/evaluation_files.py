@@ -10,7 +10,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from maip3o.errors import UserError
 from maip3o.policy import Policy
 from maip3o.report.evaluation_figures import draw_reliability, draw_transfer
 from maip3o.report.statistics import EpisodeTable
@@ -18,15 +17,6 @@ from maip3o.report.versions import versions
 
 if TYPE_CHECKING:
     from maip3o.evaluation import Evaluation
-
-
-def require_writable(folder: Path, key: str) -> None:
-    """Say in one line that the folder cannot be made or written, before anything is simulated. Makes nothing."""
-    there = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not there.is_dir():
-        raise UserError(f"{key}={folder}: cannot write there ({there} is no folder)")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"{key}={folder}: cannot write there ({there} is not writable)")
 
 
 def write_evaluation(

@@ -67,7 +67,7 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
         if remark:
             remarks.append(f"{directory}: {remark}")
     kept, doubles = _one_per_seed(runs)
-    return kept, remarks + doubles
+    return kept, remarks + doubles + _unlike_evaluations(kept)
 
 
 def read_run(directory: Path) -> tuple[Run, str]:
@@ -172,6 +172,24 @@ def _read_optional(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return content if isinstance(content, dict) else None
+
+
+def _unlike_evaluations(runs: list[Run]) -> list[str]:
+    """Scores of sampled and of mean actions, or on other episodes, stand side by side only by mistake."""
+    kinds: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        if run.evaluation and run.evaluated_figures():
+            first, last = run.evaluation.get("seeds", (None, None))
+            kind = f"{run.evaluation.get('actions')} actions, seeds {first} to {last}"
+            kinds.setdefault((run.scenario, kind), []).append(run)
+    remarks = []
+    for scenario in sorted({scenario for scenario, _ in kinds}):
+        found = sorted((len(members), kind, members) for (name, kind), members in kinds.items() if name == scenario)
+        usual = found[-1][1]
+        for _, kind, members in found[:-1]:
+            named = ", ".join(str(run.directory) for run in members)
+            remarks.append(f"{named}: evaluated with {kind}, others of {scenario} with {usual}: not comparable")
+    return remarks
 
 
 def _one_per_seed(runs: list[Run]) -> tuple[list[Run], list[str]]:

@@ -62,7 +62,10 @@ class Run:
         return float(y[-1]) if len(y) else math.nan
 
     def best(self, quantity: str, episodes: int = SMOOTHING) -> float:
-        """The highest mean over `episodes` training episodes in a row, or NaN. Often published; it flatters."""
+        """The highest mean over `episodes` training episodes in a row, or NaN. Often published; it flatters.
+
+        Lines that stand for many episodes make the window longer, by less than one line.
+        """
         ends, values = self.series(quantity)
         ends = np.concatenate([[0.0], ends])
         sums = np.concatenate([[0.0], np.cumsum(values * np.diff(ends))])
@@ -135,8 +138,9 @@ def compared(settings: Mapping[str, Any]) -> dict[str, Any]:
     Seeds that each go on from the run of the same seed (`init: .../seed${seed}`) are one experiment.
     """
     kept = {k: v for k, v in settings.items() if v is not None and not _under(k, NOT_THE_EXPERIMENT)}
-    if str(kept.get("init")).endswith(f"/seed{settings.get('seed')}"):
-        kept["init"] = str(Path(kept["init"]).parent)
+    if "init" in kept:
+        start = Path(str(kept["init"]).removesuffix("/checkpoints/last.pt"))
+        kept["init"] = str(start.parent if start.name == f"seed{settings.get('seed')}" else start)
     return kept
 
 

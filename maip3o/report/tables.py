@@ -83,7 +83,7 @@ def note(groups: Sequence[Group]) -> str:
         LAST_EVALUATION: "last held-out evaluation of a run during training",
         LAST_ITERATION: "last training iteration of a run",
     }[score_source(groups)]
-    best = f"Best in training: the highest share that arrived over {SMOOTHING} training episodes in a row."
+    best = f"Best in training: the highest share that arrived in {SMOOTHING} or a few more training episodes."
     return f"Interquartile mean over seeds of the {where}, with 95 % stratified bootstrap interval. {best}"
 
 
