@@ -4,7 +4,6 @@ python -m maip3o.export checkpoint=<run> out=policy.onnx && python examples/driv
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import onnxruntime
@@ -15,11 +14,15 @@ from maip3o.options import integer
 
 
 def main(path: str = "", seed_text: str = "0") -> None:
-    if not Path(path).is_file():
-        raise UserError(f"{path or 'no file given'}: name an .onnx file that maip3o.export has written")
     seed = integer(0, 2**31 - 1)("seed", seed_text)
-    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    wrong = f"{path or 'no file given'}: name an .onnx file that maip3o.export has written"
+    try:
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    except Exception:  # onnxruntime has a class for each cause and no common one
+        raise UserError(wrong) from None
     about = session.get_modelmeta().custom_metadata_map
+    if not {"scenario", "num_agents", "horizon", "std"} <= set(about):
+        raise UserError(wrong)
     std = np.array(about["std"].split(), np.float32)
     recurrent = len(session.get_inputs()) > 1
     size = session.get_inputs()[1].shape[1] if recurrent else 0

@@ -42,9 +42,9 @@ def main(arguments: list[str]) -> None:
     run = module.run
     options = read_options(arguments[1:], {**_readers(run), "out": text}, _usage(name, module))
     out = options.pop("out", None)
-    if out is not None and not Path(out).parent.is_dir():
-        raise UserError(f"out={out}: there is no folder {Path(out).parent}")
     if out is not None:
+        if not Path(out).parent.is_dir():
+            raise UserError(f"out={out}: there is no folder {Path(out).parent}")
         require_writable(Path(out).parent, "out")
     result = run(**options)
     print(module.table(result) if hasattr(module, "table") else json.dumps(result, indent=2))

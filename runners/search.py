@@ -132,7 +132,8 @@ def run_trial(trial: optuna.Trial, space: SearchSpace, folder: Path, metric: str
                 time.sleep(POLL_SECONDS)
                 if _report(trial, directory, metric, reported) and trial.should_prune():
                     raise optuna.TrialPruned
-                require_measured(directory, metric)
+                if not reported:
+                    require_measured(directory, metric)
         finally:
             if process.poll() is None:
                 process.terminate()  # the run saves itself
@@ -141,8 +142,8 @@ def run_trial(trial: optuna.Trial, space: SearchSpace, folder: Path, metric: str
         end = ending(process.returncode, output.read_text(encoding="utf-8", errors="replace"))
         raise TrialFailed(f"{end.state} {end.message}".strip())
     _report(trial, directory, metric, reported)
-    require_measured(directory, metric)
     if not reported:
+        require_measured(directory, metric)
         raise TrialFailed(f"no {metric} in {directory / 'metrics.jsonl'}")
     return reported[max(reported)]
 

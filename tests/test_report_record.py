@@ -52,6 +52,11 @@ def test_a_record_reads_like_the_run_it_was(tmp_path: Path, capsys: pytest.Captu
     with (run / ".hydra" / "config.yaml").open("a") as stream:
         stream.write("total_episodes: 9\nnum_workers: 2\n")
     main([str(run), f"out={out}"])  # prolonged
+    with (run / ".hydra" / "config.yaml").open("a") as stream:
+        stream.write("init: /somewhere/stage_1/seed3\n")
+    other = tmp_path / "second_stage"
+    for _ in range(2):  # a record of it holds no path
+        main([str(run), f"out={other}"])
     (run / ".hydra" / "config.yaml").write_text("seed: 3\nscenario: {name: toy}\nalgo: {name: maip3o, lr: 1}\n")
     with pytest.raises(UserError, match="holds a run with other settings"):
         main([str(run), f"out={out}"])
