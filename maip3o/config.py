@@ -71,6 +71,7 @@ class AlgoConfig:
     max_grad_norm: float = 0.5
     kl_min: float = 0.0  # delta-
     kl_max: float = 0.02  # delta+
+    kl_test: str = "minibatch"  # minibatch | epoch
 
 
 @dataclass

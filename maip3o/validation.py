@@ -73,6 +73,7 @@ RULES: dict[str, Check] = {
     "algo.max_grad_norm": POSITIVE,
     "algo.kl_min": FINITE,
     "algo.kl_max": POSITIVE,
+    "algo.kl_test": one_of("minibatch", "epoch"),
     "model.hidden_sizes": (lambda x: len(x) > 0 and min(x) >= 1, "must list at least one size, each 1 or above"),
     "model.activation": one_of("tanh", "relu"),
     "model.memory_size": COUNT,

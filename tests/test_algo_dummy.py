@@ -72,6 +72,7 @@ def test_paper_and_released_settings_are_those_of_their_sources() -> None:
         )
         assert table == (20.0, 0.99, 0.2, 0.95, 0.95, 3e-4, 3e-4)
         assert (algo.minibatch_steps, algo.credit, algo.constraint_estimate) == (64, "team", "mean")
+        assert (algo.kl_max, algo.kl_test) == (0.02, "epoch")
     assert (paper.cost_scale, paper.clip_cost, paper.cost_advantage) == ("horizon", True, "raw")
     assert (released.cost_scale, released.clip_cost, released.cost_advantage) == ("one", False, "centred")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -207,7 +208,7 @@ def test_every_promised_metric_is_there() -> None:
     env = ToyEnv(**CRASHY, end_rule="half", cost_names=("termination", "speed"))
     metrics = learner.update(toy_rollouts(learner, env, 6))
     expected = {f"loss/{n}" for n in ("policy", "value", "cost_termination", "cost_speed")}
-    policy = ("kl", "clip_fraction", "entropy", "std", "grad_norm", "max_ratio_error", "epochs", "lr")
+    policy = ("kl", "clip_fraction", "entropy", "std", "grad_norm", "max_ratio_error", "epochs", "steps", "lr")
     expected |= {f"policy/{n}" for n in policy} | {"bound/theorem2"}
     expected |= {"critic/explained_variance", "critic/grad_norm"}
     for name in ("termination", "speed"):
@@ -230,13 +231,31 @@ def test_each_critic_has_its_own_normaliser() -> None:
 
 
 def test_kl_outside_its_interval_stops_the_epochs() -> None:
-    def epochs(**algo: float) -> float:
+    def work(**algo: Any) -> tuple[float, float]:
         learner = toy_learner(toy_config(epochs=6, **algo))
-        return learner.update(toy_rollouts(learner, WORLDS["deaths"], 6))["policy/epochs"]
+        metrics = learner.update(toy_rollouts(learner, WORLDS["deaths"], 6))
+        return metrics["policy/epochs"], metrics["policy/steps"]
 
-    assert epochs(kl_max=math.inf) == 6
-    assert epochs(kl_max=1e-7) == 0
-    assert epochs(kl_max=math.inf, kl_min=1e3) == 1
+    minibatches = toy_config().algo.minibatches
+    assert minibatches > 1
+    assert work(kl_max=math.inf) == (6, 6 * minibatches)
+    assert work(kl_max=1e-7) == (0, 1)
+    assert work(kl_max=math.inf, kl_min=1e3) == (1, minibatches)
+    assert work(kl_max=math.inf, kl_min=1e-9, minibatches=1) == (6, 6)
+
+
+def test_kl_tested_after_epochs_lets_every_minibatch_speak() -> None:
+    def update(epochs: int, kl_max: float) -> dict[str, float]:
+        learner = toy_learner(toy_config(epochs=epochs, kl_max=kl_max, kl_test="epoch"))
+        return learner.update(toy_rollouts(learner, WORLDS["deaths"], 6))
+
+    kl = [update(epochs, math.inf)["policy/kl"] for epochs in range(1, 7)]
+    assert kl[0] < max(kl)
+    bound = (kl[0] + max(kl)) / 2
+    passed = next(epochs for epochs, value in enumerate(kl, 1) if value > bound)
+    stopped = update(6, bound)
+    assert (stopped["policy/epochs"], stopped["policy/kl"]) == (passed, kl[passed - 1])
+    assert stopped["policy/steps"] == passed * toy_config().algo.minibatches
 
 
 def test_predictions_are_those_of_the_critics_on_raw_observations() -> None:

@@ -18,13 +18,20 @@ from maip3o.algo.critic_update import CriticData, update_critics
 from maip3o.algo.finite import NonFiniteError, require_finite
 from maip3o.algo.losses import explained_variance, scale_advantage
 from maip3o.algo.penalties import at_progress, get_penalty
-from maip3o.algo.policy_update import PolicyData, constraint_diagnostics, max_ratio_error, replay, update_policy
+from maip3o.algo.policy_update import (
+    PolicyData,
+    constraint_diagnostics,
+    max_ratio_error,
+    mean_kl,
+    replay,
+    update_policy,
+)
 from maip3o.algo.returns import Returns, compute_returns
 from maip3o.config import AlgoConfig, Config
 from maip3o.data.batch import Batch, make_batch
 from maip3o.data.chunks import cut_into_chunks, pack
 from maip3o.data.episode import Episode
-from maip3o.models.actor import Actor, entropy, gaussian_kl
+from maip3o.models.actor import Actor, entropy
 from maip3o.models.critic import Critic, critic_inputs
 from maip3o.models.normaliser import ObservationNormaliser
 
@@ -110,7 +117,7 @@ class Learner:
         metrics |= constraint_diagnostics(self.actor, data, before, sample, self.constraints, algo)
         metrics |= update_policy(self.actor, self.actor_optimiser, data, before, chunks, algo, rng)
         after = replay(self.actor, data, chunks)
-        kl = float(gaussian_kl(after.mean, after.log_std, before.mean, before.log_std).mean())
+        kl = mean_kl(after, before)
         ratio = torch.exp(after.log_prob - before.log_prob).double().cpu().numpy()
         arguments = [metrics[f"constraint/{name}/penalty_argument"] for name in self.constraints]
         return {

@@ -71,6 +71,11 @@ def max_ratio_error(before: Replay, data: PolicyData) -> float:
     return error
 
 
+def mean_kl(after: Replay, before: Replay) -> float:
+    """KL(after, before) over all stored steps; never negative, though its float may be."""
+    return max(float(gaussian_kl(after.mean, after.log_std, before.mean, before.log_std).mean()), 0.0)
+
+
 def update_policy(
     actor: Actor,
     optimiser: torch.optim.Optimizer,
@@ -85,11 +90,9 @@ def update_policy(
     steps, finished, inside = 0, 0, True
     named = list(actor.named_parameters())
     while inside and finished < algo.epochs:
-        kls = []
         for chosen in shuffled_minibatches(len(chunks.start), len(data.action), algo, rng):
             terms = minibatch_terms(actor, data, before, pack(chunks, chosen), algo)
-            kls.append(float(terms.kl))
-            inside = not kls[-1] > algo.kl_max
+            inside = algo.kl_test == "epoch" or not float(terms.kl) > algo.kl_max
             if not inside:
                 break
             optimiser.zero_grad()
@@ -101,10 +104,10 @@ def update_policy(
             sums["loss/policy"] += float(terms.reward.detach())
             sums["policy/clip_fraction"] += float(((terms.ratio - 1.0).abs() > algo.clip).float().mean())
         finished += inside
-        # The exact KL of Gaussians is never negative, but its float may be.
-        inside = inside and max(float(np.mean(kls)), 0.0) >= algo.kl_min
+        if inside and (algo.kl_test == "epoch" or algo.kl_min > 0.0):
+            inside = algo.kl_min <= mean_kl(replay(actor, data, chunks), before) <= algo.kl_max
     metrics = {name: total / steps for name, total in sums.items()}
-    return {**metrics, "policy/epochs": float(finished)}
+    return {**metrics, "policy/epochs": float(finished), "policy/steps": float(steps)}
 
 
 @dataclass(slots=True)
