@@ -159,10 +159,10 @@ def _penalty(config: Config) -> None:
         from maip3o.algo.penalties import get_penalty  # the registry itself; it takes torch's seconds to import
 
         get_penalty(penalty.name)
-    if penalty.floor_h is not None and not 0 < penalty.floor_h < penalty.alpha:
-        raise UserError(
-            f"algo.penalty.floor_h={penalty.floor_h}: must be in (0, algo.penalty.alpha={penalty.alpha}), or null"
-        )
+    if penalty.floor_h is not None and not 0 < penalty.floor_h < min(penalty.alpha, 1.0):
+        # From 1 on the floor would lie above 0, where the limit is violated.
+        bound = f"algo.penalty.alpha={penalty.alpha}" if penalty.alpha < 1 else "1"
+        raise UserError(f"algo.penalty.floor_h={penalty.floor_h}: must be in (0, {bound}), or null")
     if config.algo.cost_scale == "horizon" and config.algo.cost_gamma == 1:
         raise UserError("algo.cost_scale=horizon is 1 / (1 - algo.cost_gamma): algo.cost_gamma must be below 1")
     if config.algo.kl_min >= config.algo.kl_max:

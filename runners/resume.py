@@ -51,6 +51,9 @@ def refuse_another_experiment(old: Config, new: Config, directory: Path) -> None
                 f"{key}={after.get(key)}: the run in {directory} has {before.get(key)}; "
                 "another experiment needs another directory (hydra.run.dir=...)"
             )
+    if list(old.constraints) != list(new.constraints):  # critics and multipliers stand in this order
+        order = ", ".join(old.constraints)
+        raise UserError(f"constraints: the run in {directory} has them in the order {order}; give them in that order")
 
 
 def continued_config(directory: Path, overrides: Sequence[str], config_dir: str | None) -> Config:

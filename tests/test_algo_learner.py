@@ -212,7 +212,15 @@ def test_every_promised_metric_is_there() -> None:
     expected |= {f"policy/{n}" for n in policy} | {"bound/theorem2"}
     expected |= {"critic/explained_variance", "critic/grad_norm"}
     for name in ("termination", "speed"):
-        keys = ("mean", "uncensored", "limit", "penalty_argument", "penalty_slope", "gradient_cosine")
+        keys = (
+            "mean",
+            "uncensored",
+            "limit",
+            "penalty_argument",
+            "penalty_slope",
+            "minibatch_slope",
+            "gradient_cosine",
+        )
         expected |= {f"constraint/{name}/{key}" for key in keys} | {f"critic/{name}/explained_variance"}
     assert expected <= set(metrics)
     assert all(math.isfinite(metrics[name]) for name in expected)

@@ -114,6 +114,11 @@ BAD = [
 ]
 
 
+def test_a_floor_above_the_limit_is_refused() -> None:
+    with pytest.raises(UserError, match=r"algo\.penalty\.floor_h=1\.5: must be in \(0, 1\)"):
+        compose([SCENARIO, "algo.penalty.alpha=2", "algo.penalty.floor_h=1.5"])
+
+
 def test_networks_of_another_shape_are_refused() -> None:
     with pytest.raises(UserError, match=r"its model\.memory_size is 64, that of this run 8"):
         compose([SCENARIO, "init=maip3o-intersection", "model.memory_size=8"])

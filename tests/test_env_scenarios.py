@@ -42,8 +42,8 @@ def test_a_scenario_file_gives_every_field_and_is_valid(name: str) -> None:
 
 
 def test_overrides_replace_fields() -> None:
-    scenario = load_scenario("intersection", num_agents=6, metadrive={"crash_done": False})
-    assert (scenario.num_agents, scenario.metadrive) == (6, {"crash_done": False})
+    scenario = load_scenario("intersection", num_agents=6, metadrive={"delay_done": 5})
+    assert (scenario.num_agents, scenario.metadrive) == (6, {"delay_done": 5})
 
 
 @pytest.mark.parametrize(
@@ -67,6 +67,7 @@ def test_overrides_replace_fields() -> None:
         ),
         ("intersection", {"metadrive": {"horizon": 5}}, "set scenario.horizon instead"),
         ("intersection", {"metadrive": {"force_seed_spawn_manager": False}}, "this project sets it"),
+        ("intersection", {"metadrive": {"crash_done": False}}, "metadrive.crash_done: this project sets it"),
         ("intersection", {"metadrive": {"use_render": True}}, "needs its assets"),
         ("intersection", {"metadrive": {"map_config": {"exit_length": 12}}}, "MetaDrive refuses"),
         ("intersection", {"costs": ["speeding"]}, "unknown constraint 'speeding'"),

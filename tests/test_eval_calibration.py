@@ -26,6 +26,12 @@ def test_steps_shortly_before_a_cut_are_left_out() -> None:
     assert known[:, 1].sum() == 50
 
 
+def test_without_discount_a_cut_life_is_never_known() -> None:
+    episode = make_episode(0, [(99, 0, Cause.TIME_OUT), (49, 1, Cause.ARRIVED)], 100)
+    _, known = cost_to_go(episode, 0, 1.0)
+    assert known.sum(0).tolist() == [0, 50]
+
+
 def test_a_perfect_critic_lies_on_the_diagonal() -> None:
     episodes = [make_episode(s, [(s % 7 + 2, 0, Cause.CRASH_VEHICLE), (9, 1, Cause.ARRIVED)], 10) for s in range(20)]
     truth = [cost_to_go(episode, 0, 0.9)[0] for episode in episodes]

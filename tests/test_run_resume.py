@@ -12,7 +12,7 @@ from maip3o.compose import compose
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint, loop
 from maip3o.runners.pool import Pool
-from maip3o.runners.resume import continued_config
+from maip3o.runners.resume import continued_config, refuse_another_experiment
 from tests.toy_run import InlineWorker, train_inline
 
 CONF = str(Path(__file__).parent / "conf")
@@ -107,6 +107,14 @@ def test_printed_command_goes_on_whatever_the_first_one_was(without_first_line: 
         train.resume([f"resume={without_first_line}", "total_episodes=8"], None, multirun=False)
     assert checkpoint.load(without_first_line / "checkpoints" / "last.pt").counters["episodes"] == 8
     assert yaml.safe_load((without_first_line / ".hydra" / "config.yaml").read_text())["total_episodes"] == 8
+
+
+def test_constraints_in_another_order_are_refused(tmp_path: Path) -> None:
+    added = ["+constraints.crash.limit=0.2", "+constraints.off_road.limit=0.3"]
+    old, new = (compose([*FIRST, *texts], CONF)[0] for texts in (added, reversed(added)))
+    refuse_another_experiment(old, old, tmp_path)
+    with pytest.raises(UserError, match="has them in the order termination, crash, off_road"):
+        refuse_another_experiment(old, new, tmp_path)
 
 
 def test_not_a_run_directory(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ class Learner:
         metrics = {"policy/max_ratio_error": max_ratio_error(before, data)}
         sample = pack(chunks, rng.permutation(len(chunks.start))[: max(1, len(chunks.start) // 8)])
         metrics |= constraint_diagnostics(self.actor, data, before, sample, self.constraints, algo)
-        metrics |= update_policy(self.actor, self.actor_optimiser, data, before, chunks, algo, rng)
+        metrics |= update_policy(self.actor, self.actor_optimiser, data, before, chunks, self.constraints, algo, rng)
         after = replay(self.actor, data, chunks)
         kl = mean_kl(after, before)
         ratio = torch.exp(after.log_prob - before.log_prob).double().cpu().numpy()

@@ -82,6 +82,7 @@ def update_policy(
     data: PolicyData,
     before: Replay,
     chunks: Chunks,
+    names: Sequence[str],
     algo: AlgoConfig,
     rng: np.random.Generator,
 ) -> dict[str, float]:
@@ -103,6 +104,9 @@ def update_policy(
             steps += 1
             sums["loss/policy"] += float(terms.reward.detach())
             sums["policy/clip_fraction"] += float(((terms.ratio - 1.0).abs() > algo.clip).float().mean())
+            slope = penalty_slope(get_penalty(algo.penalty.name), terms.constraint, algo.penalty, data.multiplier)
+            for k, name in enumerate(names):
+                sums[f"constraint/{name}/minibatch_slope"] += float(slope[k])
         finished += inside
         if inside and (algo.kl_test == "epoch" or algo.kl_min > 0.0):
             inside = algo.kl_min <= mean_kl(replay(actor, data, chunks), before) <= algo.kl_max

@@ -17,7 +17,11 @@ from maip3o.envs.scenarios import check_scenario
 from maip3o.errors import UserError
 
 OWN_KEYS = {"num_agents": "num_agents", "horizon": "horizon", "allow_respawn": "respawn"}
-FIXED_KEYS = (*CORRECTED_CONFIG, "is_multi_agent", "num_scenarios", "start_seed", "agent_configs", "agent_policy")
+FIXED_KEYS = (
+    *CORRECTED_CONFIG,
+    *("is_multi_agent", "num_scenarios", "start_seed", "agent_configs", "agent_policy"),
+    *("crash_done", "out_of_road_done"),  # a life that outlives its crash would end with the wrong cause and cost
+)
 FREE_KEYS = ("block_dist_config", "sensors")  # their contents are not a fixed set of keys
 
 

@@ -7,6 +7,7 @@ a car that is eliminated n steps later observed gamma^n, one that arrives observ
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -58,14 +59,14 @@ def cost_to_go(episode: Episode, constraint: int, gamma: float) -> tuple[FloatAr
     """Observed discounted cost to go [T, A] within each life, and where it is known [T, A]."""
     observed = np.zeros(episode.active.shape, dtype=np.float64)
     known = np.zeros(episode.active.shape, dtype=bool)
-    enough = np.log(UNKNOWN_SHARE) / np.log(gamma) if 0.0 < gamma < 1.0 else 0.0
+    enough = math.inf if gamma == 1.0 else np.log(UNKNOWN_SHARE) / np.log(gamma) if gamma > 0.0 else 0.0
     for (end, slot), start in zip(episode.life_end, life_starts(episode), strict=True):
         total = 0.0
         for step in range(end, start - 1, -1):
             total = float(episode.cost[step, slot, constraint]) + gamma * total
             observed[step, slot] = total
-        last = end - enough if episode.truncated[end, slot] else end
-        known[start : max(start, int(last) + 1), slot] = True
+        last = max(end - enough, start - 1) if episode.truncated[end, slot] else end
+        known[start : int(last) + 1, slot] = True
     return observed, known & episode.active
 
 
