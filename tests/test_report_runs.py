@@ -84,6 +84,8 @@ def test_the_hash_ignores_seed_and_machine_but_not_the_experiment(tmp_path: Path
     settings = {"seed": 0, "num_workers": 4, "runner.name": "local", "algo.lr": 1e-3}
     assert config_hash(settings) == config_hash({**settings, "seed": 7, "num_workers": 1, "runner.name": "ray"})
     assert config_hash(settings) == config_hash({**settings, "algo.option_of_a_later_version": None})
+    assert config_hash(settings) == config_hash({**settings, "algo.kl_test": "minibatch"})  # newer, and not null
+    assert config_hash(settings) != config_hash({**settings, "algo.kl_test": "epoch"})
     assert config_hash(settings) != config_hash({**settings, "algo.lr": 2e-3})
 
 

@@ -32,6 +32,9 @@ NOT_THE_EXPERIMENT = (
 )
 """Settings that change how a run is computed or watched, not what is compared."""
 
+BEFORE_THE_OPTION = {"algo.kl_test": "minibatch"}
+"""Options that are newer than some runs, with what those did. (One whose default is null needs no entry.)"""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -137,7 +140,8 @@ def compared(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Seeds that each go on from the run of the same seed (`init: .../seed${seed}`) are one experiment.
     """
-    kept = {k: v for k, v in settings.items() if v is not None and not _under(k, NOT_THE_EXPERIMENT)}
+    known = {**BEFORE_THE_OPTION, **settings}
+    kept = {k: v for k, v in known.items() if v is not None and not _under(k, NOT_THE_EXPERIMENT)}
     if "init" in kept:
         start = Path(str(kept["init"]).removesuffix("/checkpoints/last.pt"))
         kept["init"] = str(start.parent if start.name == f"seed{settings.get('seed')}" else start)
