@@ -51,8 +51,8 @@ def main(arguments: Sequence[str]) -> None:
 
 def _experiment(run: Run) -> str:
     """Its settings as a record holds them, but for its length: a run may be prolonged."""
-    compared = run.compared_settings
-    return without_paths(str({k: v for k, v in run.settings.items() if k in compared and k != "total_episodes"}))
+    settings = {**run.compared_settings, "init": run.settings.get("init")}
+    return without_paths(str(sorted((k, v) for k, v in settings.items() if k != "total_episodes")))
 
 
 def _read(path: Path) -> Run:

@@ -52,6 +52,10 @@ def test_a_record_reads_like_the_run_it_was(tmp_path: Path, capsys: pytest.Captu
     with (run / ".hydra" / "config.yaml").open("a") as stream:
         stream.write("total_episodes: 9\nnum_workers: 2\n")
     main([str(run), f"out={out}"])  # prolonged
+    config = (run / ".hydra" / "config.yaml").read_text()  # and resumed by a version with a new option
+    (run / ".hydra" / "config.yaml").write_text(config + "algo.kl_test: minibatch\n")
+    main([str(run), f"out={out}"])
+    (run / ".hydra" / "config.yaml").write_text(config)
     with (run / ".hydra" / "config.yaml").open("a") as stream:
         stream.write("init: /somewhere/stage_1/seed3\n")
     other = tmp_path / "second_stage"
