@@ -74,7 +74,7 @@ def test_packed_rows_stand_step_by_step() -> None:
     batch = _batch_of_lives([5, 2, 3])
     packed = pack(cut_into_chunks(batch, 3), np.arange(4))
     # Chunks: rows 0-2, 3-4, 5-6, 7-9; sorted by length: (0, 7, 3, 5).
-    assert packed.batch_sizes == [4, 4, 2]
+    assert packed.batch_sizes.tolist() == [4, 4, 2]
     assert list(packed.rows) == [0, 7, 3, 5, 1, 8, 4, 6, 2, 9]
     assert list(packed.first_rows) == [0, 7, 3, 5]
 

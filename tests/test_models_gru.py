@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch.nn.utils.rnn import PackedSequence
@@ -26,7 +27,7 @@ def test_values_and_gradients_equal_those_of_torch(batch_sizes: list[int], dtype
     memory = torch.randn(batch_sizes[0], 37, dtype=dtype)
     weight = torch.randn(sum(batch_sizes), 37, dtype=dtype)
     x1, x2 = features.clone().requires_grad_(), features.double().requires_grad_()
-    out = ours(x1, memory, batch_sizes)
+    out = ours(x1, memory, np.array(batch_sizes))
     expected = theirs(PackedSequence(x2, torch.tensor(batch_sizes)), memory[None].double())[0].data
     tolerance = {"rtol": 0.0, "atol": 2e-6} if dtype == torch.float32 else {}
     torch.testing.assert_close(out.double(), expected, **tolerance)

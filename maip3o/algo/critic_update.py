@@ -42,10 +42,11 @@ def update_critics(
     for _ in range(algo.epochs):
         for chosen in shuffled_minibatches(moments, len(data.target), algo, rng):
             optimiser.zero_grad()
-            for name, loss in critic_losses(critics, data, np.sort(chosen), algo).items():
-                require_finite([(f"loss of critic {name}", loss)])
-                loss.backward()
-                losses[name] += float(loss.detach())
+            each = critic_losses(critics, data, np.sort(chosen), algo)
+            require_finite((f"loss of critic {name}", loss) for name, loss in each.items())
+            torch.stack(list(each.values())).sum().backward()
+            for name, loss in each.items():
+                losses[name] += loss.item()
             for name, parameters in named.items():
                 norm_sum += clip_gradients(f"critic {name}", parameters, algo.max_grad_norm)
             optimiser.step()
@@ -58,7 +59,8 @@ def critic_losses(
     critics: dict[str, Critic], data: CriticData, chosen: np.ndarray, algo: AlgoConfig
 ) -> dict[str, Tensor]:
     """Huber losses in units of each critic's own std. chosen: [g] moments."""
-    starts, counts = data.moment_start[chosen], np.diff(data.moment_start)[chosen]
+    starts = data.moment_start[chosen]
+    counts = data.moment_start[chosen + 1] - starts
     group = np.repeat(np.arange(len(chosen)), counts)
     rows_np = np.arange(len(group)) - np.repeat(np.cumsum(counts) - counts, counts) + np.repeat(starts, counts)
     device = data.inputs.device

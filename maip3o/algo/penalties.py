@@ -1,7 +1,7 @@
 """g(L_C): how a constraint enters the policy's loss. The only place where MAIP3O, MAP3O and MAPPO differ.
 
-Every penalty maps the arguments x = L_C of all constraints, [K], to penalties [K]. x >= 0 means violated. The slope of
-celu, relu and log_barrier is 1 when violated, so that eta means the same for all three.
+Every penalty maps the arguments x = L_C of all constraints, [..., K], to penalties, one by one. x >= 0 means violated.
+The slope of celu, relu and log_barrier is 1 when violated, so that eta means the same for all three.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from maip3o.config import PenaltyConfig
 from maip3o.errors import UserError
 
 Penalty = Callable[[Tensor, PenaltyConfig, Tensor], Tensor]
-"""(x [K], settings, multiplier [K]) -> [K]. Only `lagrangian` looks at the multiplier, which the learner updates."""
+"""(x [..., K], settings, multiplier [K]) -> [..., K]. Only `lagrangian` reads the multiplier, the learner sets it."""
 
 
 def celu(x: Tensor, settings: PenaltyConfig, multiplier: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ def get_penalty(name: str) -> Penalty:
 
 
 def penalty_slope(penalty: Penalty, x: Tensor, settings: PenaltyConfig, multiplier: Tensor) -> Tensor:
-    """dg/dx at x, [K]: how hard each constraint pushes now."""
+    """dg/dx at x, [..., K]: how hard each constraint pushes now."""
     point = x.detach().requires_grad_()
     value = penalty(point, settings, multiplier)
     if not value.requires_grad:

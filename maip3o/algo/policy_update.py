@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -87,31 +86,39 @@ def update_policy(
     rng: np.random.Generator,
 ) -> dict[str, float]:
     """Up to algo.epochs epochs; stops when the KL to the policy that sampled leaves [kl_min, kl_max]."""
-    sums: dict[str, float] = defaultdict(float)
-    steps, finished, inside = 0, 0, True
+    losses: list[Tensor] = []
+    clipped: list[Tensor] = []
+    arguments: list[Tensor] = []
+    norm_sum, finished, inside = 0.0, 0, True
     named = list(actor.named_parameters())
     while inside and finished < algo.epochs:
         for chosen in shuffled_minibatches(len(chunks.start), len(data.action), algo, rng):
             terms = minibatch_terms(actor, data, before, pack(chunks, chosen), algo)
-            inside = algo.kl_test == "epoch" or not float(terms.kl) > algo.kl_max
+            inside = algo.kl_test == "epoch" or not losses or not float(terms.kl) > algo.kl_max
             if not inside:
                 break
             optimiser.zero_grad()
             terms.require_finite()
             terms.loss.backward()
-            sums["policy/grad_norm"] += clip_gradients("actor", named, algo.max_grad_norm)
+            norm_sum += clip_gradients("actor", named, algo.max_grad_norm)
             optimiser.step()
-            steps += 1
-            sums["loss/policy"] += float(terms.reward.detach())
-            sums["policy/clip_fraction"] += float(((terms.ratio - 1.0).abs() > algo.clip).float().mean())
-            slope = penalty_slope(get_penalty(algo.penalty.name), terms.constraint, algo.penalty, data.multiplier)
-            for k, name in enumerate(names):
-                sums[f"constraint/{name}/minibatch_slope"] += float(slope[k])
+            losses.append(terms.reward.detach())
+            clipped.append(((terms.ratio.detach() - 1.0).abs() > algo.clip).float().mean())
+            arguments.append(terms.constraint.detach())
         finished += inside
         if inside and (algo.kl_test == "epoch" or algo.kl_min > 0.0):
             inside = algo.kl_min <= mean_kl(replay(actor, data, chunks), before) <= algo.kl_max
-    metrics = {name: total / steps for name, total in sums.items()}
-    return {**metrics, "policy/epochs": float(finished), "policy/steps": float(steps)}
+    # Numbers for the log, once for all steps: of small minibatches there are hundreds.
+    penalty = get_penalty(algo.penalty.name)
+    slope = penalty_slope(penalty, torch.stack(arguments), algo.penalty, data.multiplier).mean(0)
+    return {
+        "policy/epochs": float(finished),
+        "policy/steps": float(len(losses)),
+        "policy/grad_norm": norm_sum / len(losses),
+        "loss/policy": float(torch.stack(losses).mean()),
+        "policy/clip_fraction": float(torch.stack(clipped).mean()),
+        **{f"constraint/{name}/minibatch_slope": float(slope[k]) for k, name in enumerate(names)},
+    }
 
 
 @dataclass(slots=True)

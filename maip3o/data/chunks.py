@@ -23,7 +23,7 @@ class Packed:
     """Rows of chunks sorted by length, time-major: step j of every chunk that reaches it stands together."""
 
     rows: Rows  # [s] rows of the batch
-    batch_sizes: list[int]  # [L] chunks that reach step j, never increasing
+    batch_sizes: Rows  # [L] chunks that reach step j, never increasing
     first_rows: Rows  # [n] each chunk's first row: its stored memory starts the chunk
 
 
@@ -41,12 +41,17 @@ def pack(chunks: Chunks, chosen: Rows) -> Packed:
     start, length = chunks.start[chosen], chunks.length[chosen]
     order = np.argsort(-length, kind="stable")
     start, length = start[order], length[order]
-    batch_sizes = [int((length > j).sum()) for j in range(int(length[0]))]
-    rows = np.concatenate([start[:size] + j for j, size in enumerate(batch_sizes)])
-    return Packed(rows, batch_sizes, start)
+    batch_sizes = len(length) - np.searchsorted(length[::-1], np.arange(length[0]), side="right")
+    step = np.repeat(np.arange(len(batch_sizes)), batch_sizes)
+    chunk = np.arange(len(step)) - np.repeat(np.cumsum(batch_sizes) - batch_sizes, batch_sizes)
+    return Packed(start[chunk] + step, batch_sizes, start)
 
 
 def shuffled_minibatches(items: int, steps: int, algo: AlgoConfig, rng: np.random.Generator) -> list[Rows]:
     """One epoch: a permutation of `items` (chunks or moments, `steps` agent-steps in all) in nearly equal parts."""
-    count = algo.minibatches if algo.minibatch_steps is None else -(-steps // algo.minibatch_steps)
-    return np.array_split(rng.permutation(items), min(count, items))
+    return np.array_split(rng.permutation(items), min(minibatch_count(steps, algo), items))
+
+
+def minibatch_count(steps: int, algo: AlgoConfig) -> int:
+    """Minibatches in an epoch over `steps` agent-steps."""
+    return algo.minibatches if algo.minibatch_steps is None else -(-steps // algo.minibatch_steps)

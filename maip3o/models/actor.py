@@ -7,9 +7,10 @@ reach it stands together and there is no padding to mask.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maip3o.config import ModelConfig
@@ -35,7 +36,7 @@ class Actor(nn.Module):
                 self.head.bias[-1] = model.throttle_bias
         self.log_std = nn.Parameter(initial_std.log())
 
-    def forward(self, observation: Tensor, memory: Tensor, batch_sizes: Sequence[int]) -> Tensor:
+    def forward(self, observation: Tensor, memory: Tensor, batch_sizes: NDArray[np.int64]) -> Tensor:
         """Mean actions of packed chunks.
 
         observation: [S, O] normalised, packed; memory: [N, H] before each chunk's first step;

@@ -5,11 +5,11 @@ Weights are named and laid out as in torch.nn.GRU, gates in the order reset, upd
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maip3o.models.gru_kernels import gru_backward, gru_forward
@@ -29,11 +29,11 @@ class PackedGRU(nn.Module):
             for gate in weight.detach().chunk(3):
                 nn.init.orthogonal_(gate)
 
-    def forward(self, features: Tensor, memory: Tensor, batch_sizes: Sequence[int]) -> Tensor:
+    def forward(self, features: Tensor, memory: Tensor, batch_sizes: NDArray[np.int64]) -> Tensor:
         """features [S, F] packed, memory [N, H], batch_sizes: chunks that reach step j. Returns memories [S, H]."""
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         if compiled_for(features):
-            return _PackedGRU.apply(features, memory, np.asarray(batch_sizes, np.int64), *weights)
+            return _PackedGRU.apply(features, memory, batch_sizes, *weights)
         steps = torch.as_tensor(batch_sizes)
         return torch.gru(features, steps, memory[None], weights, True, 1, 0.0, self.training, False)[0]
 

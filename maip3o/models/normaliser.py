@@ -68,11 +68,11 @@ class ValueNormaliser(nn.Module):
 
     def statistics(self) -> tuple[float, float]:
         """(mean, std) of the returns; (0, 1) before any were seen."""
-        if not self.enabled or self.weight == 0:
+        mean, mean_square, weight = (buffer.item() for buffer in (self.mean, self.mean_square, self.weight))
+        if not self.enabled or weight == 0:
             return 0.0, 1.0
-        mean = float(self.mean / self.weight)
-        variance = float(self.mean_square / self.weight) - mean**2
-        return mean, max(variance, 1e-6) ** 0.5
+        mean /= weight
+        return mean, max(mean_square / weight - mean**2, 1e-6) ** 0.5
 
     @torch.no_grad()
     def update(self, returns: Tensor) -> None:
