@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from maip3o.algo.finite import clip_gradients, require_finite
+from maip3o.algo.finite import NonFiniteError, clip_gradients, require_finite
 from maip3o.algo.losses import huber
 from maip3o.config import AlgoConfig
+from maip3o.data.batch import Rows
 from maip3o.data.chunks import shuffled_minibatches
 from maip3o.models.critic import Critic, team_value
+from maip3o.models.critic_kernels import fit_critic
+from maip3o.models.mlp import array, arrays, compiled_for
 
 
 @dataclass(slots=True)
@@ -35,29 +39,93 @@ def update_critics(
     """critics: `value` first, then one per constraint in the order of the target's columns."""
     for k, critic in enumerate(critics.values()):
         critic.update_normaliser(data.target[:, k])
-    named = {name: list(critic.named_parameters()) for name, critic in critics.items()}
-    losses = dict.fromkeys(critics, 0.0)
-    norm_sum, steps = 0.0, 0
     moments = len(data.team_target)
-    for _ in range(algo.epochs):
-        for chosen in shuffled_minibatches(moments, len(data.target), algo, rng):
-            optimiser.zero_grad()
-            each = critic_losses(critics, data, np.sort(chosen), algo)
-            require_finite((f"loss of critic {name}", loss) for name, loss in each.items())
-            torch.stack(list(each.values())).sum().backward()
-            for name, loss in each.items():
-                losses[name] += loss.item()
-            for name, parameters in named.items():
-                norm_sum += clip_gradients(f"critic {name}", parameters, algo.max_grad_norm)
-            optimiser.step()
-            steps += 1
+    epochs = [shuffled_minibatches(moments, len(data.target), algo, rng) for _ in range(algo.epochs)]
+    minibatches = [np.sort(chosen) for epoch in epochs for chosen in epoch]
+    fit = _fit_compiled if compiled_for(data.inputs) else _fit
+    losses, norm_sum = fit(critics, optimiser, data, minibatches, algo)
+    steps = len(minibatches)
     metrics = {f"loss/{name if name == 'value' else 'cost_' + name}": total / steps for name, total in losses.items()}
     return {**metrics, "critic/grad_norm": norm_sum / steps / len(critics)}
 
 
-def critic_losses(
-    critics: dict[str, Critic], data: CriticData, chosen: np.ndarray, algo: AlgoConfig
-) -> dict[str, Tensor]:
+def _fit(
+    critics: dict[str, Critic],
+    optimiser: torch.optim.Optimizer,
+    data: CriticData,
+    minibatches: Sequence[Rows],
+    algo: AlgoConfig,
+) -> tuple[dict[str, float], float]:
+    """One optimiser step per minibatch [g] of moments; sums of each critic's losses and of all gradient norms."""
+    named = {name: list(critic.named_parameters()) for name, critic in critics.items()}
+    losses, norm_sum = dict.fromkeys(critics, 0.0), 0.0
+    for chosen in minibatches:
+        optimiser.zero_grad()
+        each = critic_losses(critics, data, chosen, algo)
+        require_finite((f"loss of critic {name}", loss) for name, loss in each.items())
+        torch.stack(list(each.values())).sum().backward()
+        for name, loss in each.items():
+            losses[name] += loss.item()
+            norm_sum += clip_gradients(f"critic {name}", named[name], algo.max_grad_norm)
+        optimiser.step()
+    return losses, norm_sum
+
+
+def _fit_compiled(
+    critics: dict[str, Critic],
+    optimiser: torch.optim.Optimizer,
+    data: CriticData,
+    minibatches: Sequence[Rows],
+    algo: AlgoConfig,
+) -> tuple[dict[str, float], float]:
+    """The same, critic by critic: neither weights nor clipping connect them."""
+    losses, norm_sum = dict.fromkeys(critics, 0.0), 0.0
+    order, bounds = np.concatenate(minibatches), np.cumsum([0, *map(len, minibatches)])
+    settings = optimiser.param_groups[0]
+    for k, (name, critic) in enumerate(critics.items()):
+        layers = [layer for layer in critic.modules() if isinstance(layer, nn.Linear)]
+        parameters: list[list[Tensor]] = [[layer.weight for layer in layers], [layer.bias for layer in layers]]
+        state = [_adam_state(optimiser, p) for group in parameters for p in group]
+        averages = [
+            [optimiser.state[p][key] for p in group] for group in parameters for key in ("exp_avg", "exp_avg_sq")
+        ]
+        losses[name], norms, fitted = fit_critic(
+            array(data.inputs),
+            array(data.target[:, k]),
+            array(data.team_target[: None if k == 0 and algo.value_target == "team" else 0]),
+            data.moment_start,
+            order,
+            bounds,
+            *critic.normaliser.statistics(),
+            algo.huber_delta,
+            critic.body.activation == "relu",
+            *map(arrays, parameters),
+            *map(arrays, averages),
+            int(state[0]["step"]),
+            settings["lr"],
+            *settings["betas"],
+            settings["eps"],
+            algo.max_grad_norm,
+        )
+        if fitted < len(minibatches):
+            _fit(critics, optimiser, data, minibatches[fitted : fitted + 1], algo)  # finds the tensor and names it
+            raise NonFiniteError(f"gradient norm of critic {name}")
+        for one in state:
+            one["step"] += fitted
+        norm_sum += norms
+    return losses, norm_sum
+
+
+def _adam_state(optimiser: torch.optim.Optimizer, parameter: Tensor) -> dict[str, Tensor]:
+    """Adam's own state of a parameter, made as Adam makes it before its first step."""
+    state = optimiser.state[parameter]
+    if not state:
+        averages = {key: torch.zeros_like(parameter.detach()) for key in ("exp_avg", "exp_avg_sq")}
+        state.update(step=torch.tensor(0.0), **averages)
+    return state
+
+
+def critic_losses(critics: dict[str, Critic], data: CriticData, chosen: Rows, algo: AlgoConfig) -> dict[str, Tensor]:
     """Huber losses in units of each critic's own std. chosen: [g] moments."""
     starts = data.moment_start[chosen]
     counts = data.moment_start[chosen + 1] - starts

@@ -29,7 +29,7 @@ from maip3o.algo.policy_update import (
 from maip3o.algo.returns import Returns, compute_returns
 from maip3o.config import AlgoConfig, Config
 from maip3o.data.batch import Batch, make_batch
-from maip3o.data.chunks import cut_into_chunks, minibatch_count, pack
+from maip3o.data.chunks import cut_into_chunks, pack
 from maip3o.data.episode import Episode
 from maip3o.models.actor import Actor, entropy
 from maip3o.models.critic import Critic, critic_inputs
@@ -37,7 +37,6 @@ from maip3o.models.normaliser import ObservationNormaliser
 
 __all__ = ["Learner", "NonFiniteError"]
 BLOCK_ROWS = 2048
-SIDE_BY_SIDE_STEPS = 512  # of a minibatch, from which on policy and critics are worth a thread each
 
 
 class Learner:
@@ -95,16 +94,14 @@ class Learner:
         data = self._policy_data(batch, observation, returns, metrics)
         algo = dataclasses.replace(self.algo, penalty=at_progress(self.algo.penalty, progress))
         critic_data = self._critic_data(batch, observation, returns)
-        critics = (self.critics, self.critic_optimiser, critic_data, self.algo, rng.spawn(1)[0])
         metrics |= self._critic_metrics(value, returns)
-        # Neither sees what the other changes, so a second core may as well do the critics, unless minibatches are so
-        # small that Python is what takes the time: two threads would only wait for its lock.
-        if batch.steps < SIDE_BY_SIDE_STEPS * minibatch_count(batch.steps, algo):
-            metrics |= self._train_policy(data, returns, batch, algo, rng) | update_critics(*critics)
-        else:
-            with ThreadPoolExecutor(1) as side:
-                learnt = side.submit(update_critics, *critics)
-                metrics |= self._train_policy(data, returns, batch, algo, rng) | learnt.result()
+        # Neither sees what the other changes, so a second core may as well do the critics.
+        with ThreadPoolExecutor(1) as side:
+            critics = side.submit(
+                update_critics, self.critics, self.critic_optimiser, critic_data, self.algo, rng.spawn(1)[0]
+            )
+            metrics |= self._train_policy(data, returns, batch, algo, rng)
+            metrics |= critics.result()
         self.normaliser.update(batch.observation)
         require_finite(self._named_tensors())
         self.iteration += 1

@@ -49,9 +49,5 @@ def pack(chunks: Chunks, chosen: Rows) -> Packed:
 
 def shuffled_minibatches(items: int, steps: int, algo: AlgoConfig, rng: np.random.Generator) -> list[Rows]:
     """One epoch: a permutation of `items` (chunks or moments, `steps` agent-steps in all) in nearly equal parts."""
-    return np.array_split(rng.permutation(items), min(minibatch_count(steps, algo), items))
-
-
-def minibatch_count(steps: int, algo: AlgoConfig) -> int:
-    """Minibatches in an epoch over `steps` agent-steps."""
-    return algo.minibatches if algo.minibatch_steps is None else -(-steps // algo.minibatch_steps)
+    count = algo.minibatches if algo.minibatch_steps is None else -(-steps // algo.minibatch_steps)
+    return np.array_split(rng.permutation(items), min(count, items))
