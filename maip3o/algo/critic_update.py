@@ -126,7 +126,7 @@ def _adam_state(optimiser: torch.optim.Optimizer, parameter: Tensor) -> dict[str
 
 
 def critic_losses(critics: dict[str, Critic], data: CriticData, chosen: Rows, algo: AlgoConfig) -> dict[str, Tensor]:
-    """Huber losses in units of each critic's own std. chosen: [g] moments."""
+    """Huber losses in units of each critic's own std, as in models.critic_kernels. chosen: [g] moments."""
     starts = data.moment_start[chosen]
     counts = data.moment_start[chosen + 1] - starts
     group = np.repeat(np.arange(len(chosen)), counts)
