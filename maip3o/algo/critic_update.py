@@ -81,6 +81,7 @@ def _fit_compiled(
     """The same, critic by critic: neither weights nor clipping connect them."""
     losses, norm_sum = dict.fromkeys(critics, 0.0), 0.0
     order, bounds = np.concatenate(minibatches), np.cumsum([0, *map(len, minibatches)])
+    longest = max(int(np.diff(data.moment_start)[chosen].sum()) for chosen in minibatches)
     settings = optimiser.param_groups[0]
     for k, (name, critic) in enumerate(critics.items()):
         layers = [layer for layer in critic.modules() if isinstance(layer, nn.Linear)]
@@ -89,6 +90,8 @@ def _fit_compiled(
         averages = [
             [optimiser.state[p][key] for p in group] for group in parameters for key in ("exp_avg", "exp_avg_sq")
         ]
+        sizes = [data.inputs.shape[1], *map(len, parameters[1])]
+        rooms = (tuple(np.empty((longest, size), np.float32) for size in sizes) for _ in ("outputs", "gradients"))
         losses[name], norms, fitted = fit_critic(
             array(data.inputs),
             array(data.target[:, k]),
@@ -106,6 +109,8 @@ def _fit_compiled(
             *settings["betas"],
             settings["eps"],
             algo.max_grad_norm,
+            *rooms,
+            *(tuple(np.empty_like(one) for one in arrays(group)) for group in parameters),
         )
         if fitted < len(minibatches):
             _fit(critics, optimiser, data, minibatches[fitted : fitted + 1], algo)  # finds the tensor and names it

@@ -20,12 +20,14 @@ ZERO, ONE = np.float32(0.0), np.float32(1.0)
 def fit_critic(  # type: ignore[no-untyped-def]
     inputs, target, team_target, moment_start, order, bounds, mean, std, huber_delta, relu,
     weights, biases, weights_one, weights_two, biases_one, biases_two, steps_before, lr, beta1, beta2, eps, max_norm,
+    outputs, d_outputs, d_weights, d_biases,
 ):  # fmt: skip
     """Adam over minibatches of moments: minibatch b is order[bounds[b] : bounds[b + 1]].
 
     inputs [S, I], target [S]; team_target [G]: if not empty, the sum over each moment is fitted to it instead; mean and
     std of the returns. Tuples over layers, the last one without activation: weights, biases, and Adam's averages of
-    their gradients (one) and of the squares (two), all of which are changed.
+    their gradients (one) and of the squares (two), all of which are changed. The last line is room to work in, outputs
+    and d_outputs [at least the rows of any minibatch, outputs of a layer], of which the first layer is the inputs.
 
     Returns the sums of the losses and of the gradient norms before clipping, and how many minibatches were fitted. That
     is fewer than there are if one was not finite; nothing of that one is applied.
@@ -35,29 +37,23 @@ def fit_critic(  # type: ignore[no-untyped-def]
     for b in range(len(bounds) - 1):
         moments = order[bounds[b] : bounds[b + 1]]
         rows = _rows(moments, moment_start)
-        x = np.empty((len(rows), inputs.shape[1]), np.float32)
-        for i in range(len(rows)):
-            x[i] = inputs[rows[i]]
-        outputs = [np.empty((len(rows), len(bias)), np.float32) for bias in biases]
+        n = len(rows)
+        _gather(inputs, rows, outputs[0])
         for k in range(layers):
-            before = x if k == 0 else outputs[k - 1]
-            layer_forward(before, transposed(weights[k]), biases[k], outputs[k], relu, k == layers - 1)
+            turned = transposed(weights[k])
+            layer_forward(outputs[k][:n], turned, biases[k], outputs[k + 1][:n], relu, k == layers - 1)
 
-        loss = _huber(outputs[-1], rows, moments, moment_start, target, team_target, team, mean, std, huber_delta)
-
-        d_weights = [np.zeros_like(weight) for weight in weights]
-        d_biases = [np.zeros_like(bias) for bias in biases]
-        d = outputs[-1]  # _huber left the gradient there
-        for k in range(layers - 1, -1, -1):
-            before = x if k == 0 else outputs[k - 1]
-            d_before = np.empty_like(before) if k > 0 else np.empty((0, 0), np.float32)
-            layer_backward(
-                before, weights[k], outputs[k], d, relu, k == layers - 1, d_before, d_weights[k], d_biases[k]
-            )
-            d = d_before
+        values, d_values = outputs[layers][:n, 0], d_outputs[layers][:n, 0]
+        loss = _huber(values, d_values, rows, moments, moment_start, target, team_target, team, mean, std, huber_delta)
 
         squares = 0.0
-        for k in range(layers):
+        for k in range(layers - 1, -1, -1):
+            d_weights[k].fill(ZERO)
+            d_biases[k].fill(ZERO)
+            before, after, d_after = outputs[k][:n], outputs[k + 1][:n], d_outputs[k + 1][:n]
+            d_before = d_outputs[k][: n if k > 0 else 0]
+            linear = k == layers - 1
+            layer_backward(before, weights[k], after, d_after, relu, linear, d_before, d_weights[k], d_biases[k])
             squares += _squares(d_weights[k].ravel()) + _squares(d_biases[k])
         norm = math.sqrt(squares)
         if not (math.isfinite(loss) and math.isfinite(norm)):
@@ -68,8 +64,7 @@ def fit_critic(  # type: ignore[no-untyped-def]
         for k in range(layers):
             one, two = weights_one[k].ravel(), weights_two[k].ravel()
             _adam(weights[k].ravel(), d_weights[k].ravel(), one, two, scale, rate, root, beta1, beta2, eps)
-            one, two = biases_one[k], biases_two[k]
-            _adam(biases[k], d_biases[k], one, two, scale, rate, root, beta1, beta2, eps)
+            _adam(biases[k], d_biases[k], biases_one[k], biases_two[k], scale, rate, root, beta1, beta2, eps)
     return loss_sum, norm_sum, len(bounds) - 1
 
 
@@ -88,8 +83,17 @@ def _rows(moments, moment_start):  # type: ignore[no-untyped-def]
 
 
 @fused
-def _huber(output, rows, moments, moment_start, target, team_target, team, mean, std, delta):  # type: ignore[no-untyped-def]
-    """Mean loss of the values mean + std * output [n, 1] or their sums over moments; output becomes its gradient."""
+def _gather(inputs, rows, out):  # type: ignore[no-untyped-def]
+    # By elements: an assignment of whole rows takes numba five seconds to compile, for its error messages.
+    for i in range(len(rows)):
+        source, row = inputs[rows[i]], out[i]
+        for j in range(len(row)):
+            row[j] = source[j]
+
+
+@fused
+def _huber(output, gradient, rows, moments, moment_start, target, team_target, team, mean, std, delta):  # type: ignore[no-untyped-def]
+    """Mean loss of the values mean + std * output [n], or of their sums over moments; fills its gradient [n]."""
     loss, at = 0.0, 0
     # The team's error grows with the square root of the agents in it: back to the scale of one agent.
     unit = std * math.sqrt(len(rows) / len(moments)) if team else std
@@ -99,13 +103,13 @@ def _huber(output, rows, moments, moment_start, target, team_target, team, mean,
         for _ in range(groups):
             total = 0.0
             for i in range(at, at + size):
-                total += mean + std * output[i, 0]
+                total += mean + std * output[i]
             error = (total - (team_target[moment] if team else target[rows[at]])) / unit
             loss += 0.5 * error * error if abs(error) <= delta else delta * (abs(error) - 0.5 * delta)
             slope = min(max(error, -delta), delta) if error == error else error
             terms = len(moments) if team else len(rows)
             for i in range(at, at + size):
-                output[i, 0] = np.float32(slope * std / unit / terms)
+                gradient[i] = np.float32(slope * std / unit / terms)
             at += size
     return loss / (len(moments) if team else len(rows))
 
