@@ -81,7 +81,8 @@ def _fit_compiled(
     """The same, critic by critic: neither weights nor clipping connect them."""
     losses, norm_sum = dict.fromkeys(critics, 0.0), 0.0
     order, bounds = np.concatenate(minibatches), np.cumsum([0, *map(len, minibatches)])
-    longest = max(int(np.diff(data.moment_start)[chosen].sum()) for chosen in minibatches)
+    agents = np.diff(data.moment_start)
+    longest = max(int(agents[chosen].sum()) for chosen in minibatches)
     settings = optimiser.param_groups[0]
     for k, (name, critic) in enumerate(critics.items()):
         layers = [layer for layer in critic.modules() if isinstance(layer, nn.Linear)]

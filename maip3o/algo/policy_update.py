@@ -94,6 +94,7 @@ def update_policy(
     while inside and finished < algo.epochs:
         for chosen in shuffled_minibatches(len(chunks.start), len(data.action), algo, rng):
             terms = minibatch_terms(actor, data, before, pack(chunks, chosen), algo)
+            # Before the first step the KL is float noise, whatever kl_max is.
             inside = algo.kl_test == "epoch" or not losses or not float(terms.kl) > algo.kl_max
             if not inside:
                 break
