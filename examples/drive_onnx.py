@@ -21,14 +21,17 @@ def main(path: str = "", seed_text: str = "0") -> None:
     except Exception:  # onnxruntime has a class for each cause and no common one
         raise UserError(wrong) from None
     about = session.get_modelmeta().custom_metadata_map
-    if not {"scenario", "num_agents", "horizon", "std"} <= set(about):
+    if not {"scenario", "num_agents", "horizon", "observation", "std"} <= set(about):
         raise UserError(wrong)
     std = np.array(about["std"].split(), np.float32)
     recurrent = len(session.get_inputs()) > 1
     size = session.get_inputs()[1].shape[1] if recurrent else 0
-    env = make_env(
-        about["scenario"], num_agents=int(about["num_agents"]), horizon=int(about["horizon"]), end_rule="all"
-    )
+    world = {
+        "num_agents": int(about["num_agents"]),
+        "horizon": int(about["horizon"]),
+        "observation": about["observation"],
+    }
+    env = make_env(about["scenario"], **world, end_rule="all")
     observations, _ = env.reset(seed=seed)
     noise = np.random.default_rng(seed)
     memory, total, causes = {}, 0.0, []

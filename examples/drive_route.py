@@ -57,7 +57,8 @@ def main(scenario: str = "parking_lot", episode_count: str = "8", spread_steps: 
     spread = integer(0, 1_000_000)("spread", spread_steps)
     policy = load_policy(driver) if driver else None
     actor = NumpyActor(policy.weights, policy.config.model) if policy else None
-    env = StaggeredStart(make_array_env(load_scenario(scenario, end_rule="all", horizon=5000), ()), spread)
+    world = load_scenario(scenario, end_rule="all", horizon=5000)
+    env = StaggeredStart(make_array_env(policy.seeing(world) if policy else world, ()), spread)
     if policy and policy.observation_size != env.observation_size:
         raise UserError(f"{driver}: reads {policy.observation_size} numbers, {scenario} gives {env.observation_size}")
     causes: Counter[str] = Counter()

@@ -20,6 +20,7 @@ class ScenarioConfig:
     end_rule: str = "half"  # half | first | all
     backend: str = "fast"  # fast | stock
     lidar: str = "exact"  # exact | analytic (fast backend only)
+    observation: str = "linear"  # linear | near: distances as they are, or their logarithm
     metadrive: dict[str, Any] = field(default_factory=dict)  # passed on to MetaDrive's own config
 
 

@@ -109,7 +109,7 @@ def run(arguments: list[str]) -> Path:
         for config in configs:
             require_fitting_observation(pool, policy, config)
         if rival is not None:
-            require_fitting_observation(pool, rival, replace(rival.config, scenario=configs[0].scenario))
+            require_fitting_observation(pool, rival, replace(rival.config, scenario=rival.seeing(configs[0].scenario)))
         evaluations: list[Evaluation] = []
         for config in configs:
             evaluations.append(evaluate(pool, policy, config, seeds, request.protocols, request.deterministic))
@@ -143,7 +143,7 @@ def evaluated_config(policy: Policy, request: Request, num_agents: int | None) -
 
     scenario = policy.config.scenario
     if request.scenario is not None:
-        scenario = load_scenario(request.scenario)
+        scenario = policy.seeing(load_scenario(request.scenario))
     if num_agents is not None:
         scenario = replace(scenario, num_agents=num_agents)
     if request.horizon is not None:

@@ -159,7 +159,7 @@ class Cameraman:
     def footage(self, policy: Policy, seed: int) -> Footage:
         key = (str(policy.path), seed)
         if key not in self._rolls:
-            scenario = self.evaluation.config.scenario
+            scenario = policy.seeing(self.evaluation.config.scenario)
             config = replace(policy.config, scenario=scenario)
             job = evaluation_job(config, policy.weights, self.protocol, self.evaluation.deterministic)
             recording = self.pool.ask(record_episode, (job, seed))

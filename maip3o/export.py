@@ -56,6 +56,7 @@ def export(policy: Policy) -> bytes:
             "scenario": policy.config.scenario.name,
             "num_agents": str(policy.config.scenario.num_agents),
             "horizon": str(policy.config.scenario.horizon),
+            "observation": policy.config.scenario.observation,
             "algo": policy.config.algo.name,
             "std": " ".join(f"{value:.6g}" for value in np.exp(policy.weights["log_std"])),
         }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from maip3o.algo.learner import Learner
-from maip3o.config import Config
+from maip3o.config import Config, ScenarioConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import FloatArray
 from maip3o.errors import UserError
@@ -31,6 +31,10 @@ class Policy:
     @property
     def weights(self) -> dict[str, FloatArray]:
         return self.learner.actor_weights()
+
+    def seeing(self, scenario: ScenarioConfig) -> ScenarioConfig:
+        """Another scenario, observed as this policy was trained to."""
+        return replace(scenario, observation=self.config.scenario.observation)
 
     def predicted_costs(self, episode: Episode, constraint: str) -> FloatArray:
         """The cost critic's prediction [T, A], NaN where nobody acts."""

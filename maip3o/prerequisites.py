@@ -17,7 +17,8 @@ def require_fitting_init(config: Config) -> None:
         theirs = load(find_checkpoint(config.init)).config
     except UserError as error:
         raise UserError(f"init={config.init}: {error}") from None
-    for key in ("model.hidden_sizes", "model.activation", "model.recurrent", "model.memory_size", "constraints"):
+    network = ("model.hidden_sizes", "model.activation", "model.recurrent", "model.memory_size")
+    for key in (*network, "scenario.observation", "constraints"):
         before, now = get(theirs, key), get(config, key)
         if (sorted(before) != sorted(now)) if key == "constraints" else (before != now):
             raise UserError(f"init={config.init}: its {key} is {before}, that of this run {now}")

@@ -66,6 +66,7 @@ BAD = [
     ("scenario.metadrive.speed_reward=0.2", "a plus sign adds it: +scenario.metadrive.speed_reward=0.2"),
     ("scenario.map=moon", "must be one of intersection"),
     ("scenario.lidar=none", "must be one of exact, analytic"),
+    ("scenario.observation=far", "must be one of linear, near"),
     ("algo.gamma=1", "algo.gamma=1.0: must be in [0, 1)"),
     ("algo.gamma=nan", "algo.gamma=nan"),
     ("algo.lr=inf", "algo.lr=inf: must be above 0"),

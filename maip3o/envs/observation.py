@@ -18,7 +18,8 @@ CURVE_RADIUS, CURVE_ANGLE = 60.0, 135.0  # metres, degrees: the largest of MetaD
 
 @dataclass(frozen=True)
 class ObservationPart:
-    """Numbers [start:stop] of the observation. A value of 0 stands for `low`, 1 for `high`, linear between."""
+    """Numbers [start:stop] of the observation. A value of 0 stands for `low`, 1 for `high`, linear between (with
+    `observation: near` distances are not, see near.py)."""
 
     name: str
     start: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,14 +18,21 @@ class SlotEnv:
 
     end_rule: "half" ends the episode when more than half of `num_slots` cars have been eliminated (crash or road exit),
     "first" at the first elimination, "all" when nobody drives any more (which ends it under every rule).
+    encode: makes the cars' observations [A, O], a new array, from the backend's; rows of zeros must stay zeros.
     """
 
-    def __init__(self, backend: Backend, end_rule: str, cost_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        end_rule: str,
+        cost_names: Sequence[str],
+        encode: Callable[[FloatArray], FloatArray] = np.copy,
+    ) -> None:
         if end_rule not in END_RULES:
             raise UserError(f"scenario.end_rule={end_rule}: must be one of {', '.join(END_RULES)}")
         self.end_rule = end_rule  # training and evaluation change it between episodes: an engine takes seconds to start
         self._costs = cost_functions(cost_names)
-        self._backend = backend
+        self._backend, self._encode = backend, encode
         self.num_slots = backend.num_slots
         self.observation_size = backend.observation_size
         self.action_size = backend.action_size
@@ -57,7 +64,7 @@ class SlotEnv:
         """The common case of _result, without what it does not need."""
         none = np.zeros(self.num_slots, dtype=np.bool_)
         return StepResult(
-            observation=raw.observation.copy(),
+            observation=self._encode(raw.observation),
             alive=self._alive.copy(),
             fresh=none,
             reward=raw.reward.copy(),
@@ -83,8 +90,9 @@ class SlotEnv:
             alive = np.zeros_like(alive)
         fresh = raw.fresh & alive
         truncated = (cause == Cause.TIME_OUT) | (cause == Cause.CUT)
-        observation = np.where((going_on & alive)[:, None], raw.observation, np.float32(0))
-        observation[fresh] = raw.fresh_observation[fresh]
+        seen = self._encode(raw.observation)
+        observation = np.where((going_on & alive)[:, None], seen, np.float32(0))
+        observation[fresh] = self._encode(raw.fresh_observation)[fresh]
         self._alive = alive
         return StepResult(
             observation=observation,
@@ -95,7 +103,7 @@ class SlotEnv:
             terminated=(cause != Cause.NONE) & ~truncated,
             truncated=truncated,
             cause=cause,
-            final_observation=np.where((cause != Cause.NONE)[:, None], raw.observation, np.float32(0)),
+            final_observation=np.where((cause != Cause.NONE)[:, None], seen, np.float32(0)),
             route_completion=raw.route_completion.clip(0.0, 1.0),
             speed=raw.speed.copy(),
             over=over,

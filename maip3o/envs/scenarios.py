@@ -15,7 +15,13 @@ from maip3o.errors import UserError
 
 MAPS = ("intersection", "parking_lot", "roundabout", "bottleneck", "tollgate", "pg")
 END_RULES = ("half", "first", "all")
-CHOICES = {"map": MAPS, "end_rule": END_RULES, "backend": ("fast", "stock"), "lidar": ("exact", "analytic")}
+CHOICES = {
+    "map": MAPS,
+    "end_rule": END_RULES,
+    "backend": ("fast", "stock"),
+    "lidar": ("exact", "analytic"),
+    "observation": ("linear", "near"),
+}
 FOLDER = Path(__file__).resolve().parent.parent / "conf" / "scenario"
 
 

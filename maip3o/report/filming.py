@@ -6,6 +6,7 @@ import numpy as np
 
 from maip3o.config import ScenarioConfig
 from maip3o.envs.contract import ELIMINATED, FloatArray
+from maip3o.envs.near import linear_lidar
 from maip3o.policy import Policy
 from maip3o.report.footage import Footage
 from maip3o.runners.recording import Recording
@@ -27,6 +28,7 @@ def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording)
         cost, limit = episode.cost[..., 0], policy.config.constraints[constraint].limit
         risk = policy.predicted_costs(episode, constraint)
     rays, reach = _lidar(scenario)
+    seen = _last(episode.observation, rays)
     return Footage(
         policy=policy.name,
         scenario=scenario.name,
@@ -40,7 +42,7 @@ def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording)
         limit=limit,
         risk=risk,
         value=policy.predicted_values(episode),
-        lidar=_last(episode.observation, rays),
+        lidar=linear_lidar(seen, reach) if scenario.observation == "near" else seen,
         lidar_range=reach,
     )
 
