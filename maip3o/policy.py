@@ -64,7 +64,7 @@ def load_policy(name: str) -> Policy:
         observation_size = int(actor["encoder.0.weight"].shape[1])
         action_size = int(actor["log_std"].shape[0])
         learner = Learner(checkpoint.config, observation_size, action_size, "cpu")
-        learner.load_state_dict(checkpoint.learner)
+        learner.load_networks(checkpoint.learner)
     except (KeyError, RuntimeError, AttributeError, IndexError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:160]
         raise UserError(f"checkpoint {path}: its weights do not fit its configuration ({reason})") from None

@@ -86,6 +86,8 @@ def test_the_hash_ignores_seed_and_machine_but_not_the_experiment(tmp_path: Path
     assert config_hash(settings) == config_hash({**settings, "algo.option_of_a_later_version": None})
     assert config_hash(settings) == config_hash({**settings, "algo.kl_test": "minibatch"})  # newer, and not null
     assert config_hash(settings) != config_hash({**settings, "algo.kl_test": "epoch"})
+    assert config_hash(settings) == config_hash({**settings, "scenario.observation": "linear"})
+    assert config_hash(settings) != config_hash({**settings, "scenario.observation": "near"})
     assert config_hash(settings) != config_hash({**settings, "algo.lr": 2e-3})
 
 

@@ -107,3 +107,4 @@ def test_shipped_policies_are_what_their_names_say(name: str) -> None:
     assert name.startswith(f"{policy.config.algo.name}-")
     assert name.endswith(f"-{policy.config.scenario.name}")
     assert policy.counters["episodes"] == policy.config.total_episodes >= 2000, "trained to its end"
+    assert not [key for key in checkpoint.load(policy.path).learner if "optimiser" in key], "two thirds of the file"

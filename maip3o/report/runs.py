@@ -32,7 +32,7 @@ NOT_THE_EXPERIMENT = (
 )
 """Settings that change how a run is computed or watched, not what is compared."""
 
-BEFORE_THE_OPTION = {"algo.kl_test": "minibatch"}
+BEFORE_THE_OPTION = {"algo.kl_test": "minibatch", "scenario.observation": "linear"}
 """Options that are newer than some runs, with what those did. (One whose default is null needs no entry.)"""
 
 
