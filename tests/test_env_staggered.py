@@ -115,6 +115,6 @@ def test_the_way_out_of_the_parking_lot_is_easy_and_the_others_are_not() -> None
 
     assert share("arrived", spread=4000) > 60
     assert share("arrived", spread=0) < 40
-    assert 20 < share("arrived", 0, "maip3o-crowd-parking_lot") < 80  # it has learnt something
+    assert share("arrived", 0, "maip3o-near-parking_lot") > 40  # it has learnt something
     # a newcomer has a route of its own: it hits others, but it stays on the road
     assert share("off_road", 0, scenario="intersection_respawn", episodes=1) < 20
