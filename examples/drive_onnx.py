@@ -21,7 +21,7 @@ def main(path: str = "", seed_text: str = "0") -> None:
     except Exception:  # onnxruntime has a class for each cause and no common one
         raise UserError(wrong) from None
     about = session.get_modelmeta().custom_metadata_map
-    if not {"scenario", "num_agents", "horizon", "observation", "std"} <= set(about):
+    if not {"scenario", "num_agents", "horizon", "std"} <= set(about):
         raise UserError(wrong)
     std = np.array(about["std"].split(), np.float32)
     recurrent = len(session.get_inputs()) > 1
@@ -29,7 +29,7 @@ def main(path: str = "", seed_text: str = "0") -> None:
     world = {
         "num_agents": int(about["num_agents"]),
         "horizon": int(about["horizon"]),
-        "observation": about["observation"],
+        "observation": about.get("observation", "linear"),
     }
     env = make_env(about["scenario"], **world, end_rule="all")
     observations, _ = env.reset(seed=seed)

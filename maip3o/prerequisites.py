@@ -55,6 +55,10 @@ def check_simulator(scenario: ScenarioConfig) -> None:
     from maip3o.envs.simulator import make_metadrive
 
     make_metadrive(scenario)
+    if scenario.observation == "near":
+        from maip3o.envs.near import near_encoding
+
+        near_encoding(scenario)
     if scenario.backend == "fast":
         from maip3o.envs.fast.settings import check_scenario
 

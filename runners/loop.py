@@ -64,6 +64,10 @@ def _learner(config: Config, pool: Pool, start: Checkpoint | None) -> Learner:
     observation_size, action_size = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
     learner = Learner(config, observation_size, action_size, torch.device(config.device))
     if start is not None:
+        if "actor_optimiser" not in start.learner:
+            raise UserError(
+                "checkpoints/last.pt holds networks but no optimisers (a shipped policy?): begin with init="
+            )
         learner.load_state_dict(start.learner)
     elif config.init is not None:
         try:

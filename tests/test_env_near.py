@@ -10,12 +10,13 @@ from eval_policies import make_run
 
 from maip3o.config import RunnerConfig
 from maip3o.envs import load_scenario, make_array_env, observation_layout
-from maip3o.envs.near import NearEncoding, linear_lidar, outline
+from maip3o.envs.near import NearEncoding, linear_lidar, near_encoding, outline
 from maip3o.errors import UserError
 from maip3o.evaluate import Request, evaluated_config
 from maip3o.evaluation import Cameraman, Evaluation
 from maip3o.policy import load_policy
-from maip3o.prerequisites import require_fitting_init
+from maip3o.prerequisites import check_simulator, require_fitting_init
+from maip3o.report.filming import _lidar
 from maip3o.runners.pool import make_pool
 
 LAYOUT = {part.name: part for part in observation_layout("parking_lot")}
@@ -112,6 +113,27 @@ def test_a_film_of_it_shows_the_same_lidar(tmp_path: Path) -> None:
     linear, near = (np.where(film.active[..., None], film.lidar, 1.0) for film in films)
     assert linear.min() < 0.2
     assert np.allclose(np.maximum(linear, outline(72) / 40), near, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("metadrive", "words"),
+    [
+        ({"vehicle_config": {"lidar": {"distance": 2.0}}}, "lidar.distance=2: must be above 2.5 m"),
+        ({"random_agent_model": True}, "default car only"),
+        ({"vehicle_config": {"vehicle_model": "xl"}}, "default car only"),
+    ],
+)
+def test_cars_that_it_does_not_fit_are_refused(metadrive: dict[str, object], words: str) -> None:
+    scenario = load_scenario("parking_lot", observation="near", backend="stock", metadrive=metadrive)
+    for check in (near_encoding, check_simulator):
+        with pytest.raises(UserError, match=words):
+            check(scenario)
+
+
+def test_a_film_finds_the_lidar_where_the_layout_says() -> None:
+    part = next(part for part in observation_layout("tollgate") if part.name == "lidar")
+    assert _lidar(load_scenario("tollgate")) == (part.slice, part.high)
+    assert part.stop < observation_layout("tollgate")[-1].stop
 
 
 def test_a_policy_sees_other_scenarios_as_it_was_trained_to(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_every_experiment_is_a_valid_sweep(name: str) -> None:
     directories = {composed(line)[1] for line in lines}
     assert len(directories) == len(lines) > 1
     config, _ = compose_run([*lines[0], "init=null"])  # one of them goes on from another
-    own_length = {"smoke": 8, "growing_penalty": 3000, "staggered_starts": 6000}
+    own_length = {"smoke": 8, "growing_penalty": 3000, "staggered_starts": 6000, "near_crowd": 6000}
     own_length |= {"respawn": 800, "respawn_parking_lot": 800, "respawn_crowd": 800}
     assert config.total_episodes == own_length.get(name, 2000)
     with pytest.raises(UserError, match="add -m"):

@@ -130,12 +130,14 @@ def _spin(_: int) -> float:
 def _setting(config: Config, backend: str, workers: int, checkpoint_name: str, pools: ExitStack) -> Setting:
     if backend not in ("fast", "stock"):
         raise UserError(f"backends={backend}: must be fast, stock or both")
-    config = replace(config, scenario=replace(config.scenario, backend=backend))
+    loaded = checkpoint.load(checkpoint.find_checkpoint(checkpoint_name)) if checkpoint_name else None
+    observation = loaded.config.scenario.observation if loaded else config.scenario.observation
+    config = replace(config, scenario=replace(config.scenario, backend=backend, observation=observation))
     pool = pools.enter_context(make_pool(config.runner, workers))
     sizes = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
     learner = Learner(config, sizes[0], sizes[1], "cpu")
-    if checkpoint_name:
-        learner.load_state_dict(checkpoint.load(checkpoint.find_checkpoint(checkpoint_name)).learner)
+    if loaded:
+        learner.load_networks(loaded.learner)
     return Setting(backend, workers, config, pool, learner)
 
 

@@ -13,6 +13,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -41,11 +42,13 @@ def run(
     config, _ = compose(["+scenario=intersection"])
     # kl_max: all epochs must run.
     algo = replace(config.algo, epochs=epochs, minibatches=minibatches, kl_max=float("inf"))
-    config = replace(loaded.config, scenario=config.scenario, algo=algo)
+    scenario = replace(config.scenario, observation=loaded.config.scenario.observation)
+    config = replace(loaded.config, scenario=scenario, algo=algo)
     sampling, updating, side_by_side = [], [], []
     with make_pool(config.runner, workers) as pool:
         learner = Learner(config, *pool.ask(space_sizes, (config.scenario, tuple(config.constraints))))
-        learner.load_state_dict(loaded.learner)
+        learner.load_networks(loaded.learner)
+        start = deepcopy(learner.state_dict())
         weights: Any = learner.actor_weights()
         job = Job(config.scenario, tuple(config.constraints), config.model, weights)
         seeds: list[int] = []
@@ -54,13 +57,13 @@ def run(
             more = training_seeds(0, len(seeds), workers)
             seeds, episodes = seeds + more, episodes + pool.map(job, more)
         for _ in range(repeats):
-            learner.load_state_dict(loaded.learner)
+            learner.load_state_dict(start)
             started = time.perf_counter()
             episodes = pool.map(job, seeds)
             sampling.append(time.perf_counter() - started)
             with _one_core():
                 updating.append(_seconds_of_update(learner, episodes))
-            learner.load_state_dict(loaded.learner)
+            learner.load_state_dict(start)
             side_by_side.append(_seconds_of_update(learner, episodes))
     return {
         "agent_steps": _agent_steps(episodes),

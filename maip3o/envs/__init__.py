@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from maip3o.config import ScenarioConfig
 from maip3o.envs.backend import Backend
 from maip3o.envs.contract import ArrayEnv
 from maip3o.envs.costs import cost_functions
 from maip3o.envs.lean_import import import_metadrive
-from maip3o.envs.near import NearEncoding
+from maip3o.envs.near import near_encoding
 from maip3o.envs.observation import ObservationPart, observation_layout
 from maip3o.envs.rules import SlotEnv
 from maip3o.envs.scenarios import check_scenario, load_scenario, scenario_names
@@ -25,10 +27,8 @@ def make_array_env(scenario: ScenarioConfig, cost_names: Sequence[str]) -> Array
         return ToyEnv(scenario.num_agents, scenario.horizon, cost_names=tuple(cost_names), **scenario.metadrive)
     check_scenario(scenario)
     cost_functions(cost_names)  # an unknown name must not leave an engine behind
-    backend = _make_backend(scenario)
-    if scenario.observation == "near":
-        return SlotEnv(backend, scenario.end_rule, cost_names, NearEncoding(observation_layout(scenario)))
-    return SlotEnv(backend, scenario.end_rule, cost_names)
+    encode = near_encoding(scenario) if scenario.observation == "near" else np.copy
+    return SlotEnv(_make_backend(scenario), scenario.end_rule, cost_names, encode)
 
 
 def _make_backend(scenario: ScenarioConfig) -> Backend:

@@ -9,12 +9,27 @@ from __future__ import annotations
 import numpy as np
 
 from maip3o.compiled import kernel
+from maip3o.config import ScenarioConfig
 from maip3o.envs.contract import FloatArray
-from maip3o.envs.observation import ObservationPart
+from maip3o.envs.observation import ObservationPart, observation_layout
+from maip3o.errors import UserError
 
 HALF_LENGTH, HALF_WIDTH = 4.515 / 2, 1.852 / 2  # metres, of the car model that all agents drive
 CAR_SCALE, POINT_SCALE = 0.5, 1.0  # metres: distances are linear well below it, logarithmic well above
 POINTS = ("checkpoint_ahead", "checkpoint_left", "next_checkpoint_ahead", "next_checkpoint_left")
+
+
+def near_encoding(scenario: ScenarioConfig) -> NearEncoding:
+    """The encoding of a scenario's observations, if its cars can have one. Starts no engine."""
+    model = scenario.metadrive.get("vehicle_config", {}).get("vehicle_model", "static_default")
+    if scenario.metadrive.get("random_agent_model", False) or model not in ("default", "static_default"):
+        raise UserError("scenario.observation=near: knows the outline of MetaDrive's default car only; use linear")
+    layout = observation_layout(scenario)
+    for part in layout:
+        if part.name == "lidar" and part.high <= np.hypot(HALF_LENGTH, HALF_WIDTH):
+            key = f"scenario.metadrive.vehicle_config.lidar.distance={part.high:g}"
+            raise UserError(f"{key}: must be above 2.5 m, beyond the car's own outline, with scenario.observation=near")
+    return NearEncoding(layout)
 
 
 class NearEncoding:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from maip3o.config import ScenarioConfig
-from maip3o.envs.contract import ELIMINATED, FloatArray
+from maip3o.envs.contract import ELIMINATED
 from maip3o.envs.near import linear_lidar
+from maip3o.envs.observation import observation_layout
 from maip3o.policy import Policy
 from maip3o.report.footage import Footage
 from maip3o.runners.recording import Recording
-
-LIDAR_RAYS, LIDAR_RANGE = 72, 40.0  # MetaDrive's multi-agent defaults
 
 
 def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording) -> Footage:
@@ -27,8 +26,8 @@ def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording)
     else:
         cost, limit = episode.cost[..., 0], policy.config.constraints[constraint].limit
         risk = policy.predicted_costs(episode, constraint)
-    rays, reach = _lidar(scenario)
-    seen = _last(episode.observation, rays)
+    beams, reach = _lidar(scenario)
+    seen = episode.observation[..., beams]
     return Footage(
         policy=policy.name,
         scenario=scenario.name,
@@ -47,11 +46,9 @@ def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording)
     )
 
 
-def _lidar(scenario: ScenarioConfig) -> tuple[int, float]:
-    """Number of rays and their range in metres: MetaDrive puts the rays last in the observation."""
-    settings = scenario.metadrive.get("vehicle_config", {}).get("lidar", {})
-    return int(settings.get("num_lasers", LIDAR_RAYS)), float(settings.get("distance", LIDAR_RANGE))
-
-
-def _last(observation: FloatArray, rays: int) -> FloatArray:
-    return observation[..., observation.shape[-1] - rays :] if rays <= observation.shape[-1] else observation[..., :0]
+def _lidar(scenario: ScenarioConfig) -> tuple[slice, float]:
+    """Where the beams stand in the observation, and their reach in metres."""
+    if scenario.map == "toy":
+        return slice(0, 0), 1.0
+    part = next(part for part in observation_layout(scenario) if part.name == "lidar")
+    return part.slice, part.high
