@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +136,17 @@ def test_a_film_finds_the_lidar_where_the_layout_says() -> None:
     part = next(part for part in observation_layout("tollgate") if part.name == "lidar")
     assert _lidar(load_scenario("tollgate")) == (part.slice, part.high)
     assert part.stop < observation_layout("tollgate")[-1].stop
+
+
+@pytest.mark.simulator
+def test_a_worker_simulates_without_pytorch() -> None:
+    code = """
+import sys
+from maip3o.envs import load_scenario, make_array_env
+make_array_env(load_scenario("parking_lot", observation="near"), ["termination"]).close()
+sys.exit("torch" in sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_a_policy_sees_other_scenarios_as_it_was_trained_to(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from maip3o.config import ScenarioConfig
+from maip3o.envs.lean_import import import_metadrive
 from maip3o.envs.scenarios import load_scenario
 
 ROAD_WIDTH = 18.0  # metres: (MAX_LANE_NUM + 1) * MAX_LANE_WIDTH of MetaDrive's maps
@@ -39,7 +40,8 @@ Row = tuple[str, int, str, float, float, str]  # name, how many numbers, unit, l
 
 def observation_layout(scenario: str | ScenarioConfig) -> list[ObservationPart]:
     """The parts of the observation vector of a scenario, in order. Starts no engine."""
-    from maip3o.envs.corrected import ENVIRONMENTS  # imported late: MetaDrive takes seconds to import
+    import_metadrive()  # late: it takes seconds
+    from maip3o.envs.corrected import ENVIRONMENTS
 
     if isinstance(scenario, str):
         scenario = load_scenario(scenario)
