@@ -33,7 +33,15 @@ setup(
     python_requires=">=3.10,<3.12",
     packages=find_packages(include=["maip3o", "maip3o.*"]),
     package_data={
-        "maip3o": ["policies/*.pt", "report/*.html", "report/*.js", "report/*.css", "py.typed"],
+        "maip3o": [
+            "policies/*.pt",
+            "report/*.js",
+            "report/*.css",
+            "video/*.html",
+            "video/*.js",
+            "video/*.css",
+            "py.typed",
+        ],
         "maip3o.conf": ["*.yaml", "*/*.yaml", "*/*/*.yaml"],
         "maip3o.runners": ["*.sh"],
     },

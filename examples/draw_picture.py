@@ -10,9 +10,9 @@ import cv2
 import numpy as np
 
 from maip3o.benchmarks.render import drive
+from maip3o.config.options import integer
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.options import integer
-from maip3o.report.video import still
+from maip3o.video.frames import still
 
 
 def main(scenario: str = "", path: str = "", seed_text: str = "0", step_text: str = "60") -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import onnxruntime
 
 from maip3o import make_env
+from maip3o.config.options import integer
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.options import integer
 
 
 def main(path: str = "", seed_text: str = "0") -> None:

@@ -12,12 +12,12 @@ from collections import Counter
 
 import numpy as np
 
+from maip3o.config.options import integer
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import Cause
-from maip3o.envs.staggered import StaggeredStart
+from maip3o.envs.driving.staggered import StaggeredStart
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.models.inference import NumpyActor
-from maip3o.options import integer
+from maip3o.models.compiled.act import NumpyActor
 from maip3o.policy import load_policy
 from maip3o.runners.rollout import rollout
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import maip3o.benchmarks
+from maip3o.config.options import Reader, boolean, read_options, text
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.options import Reader, boolean, read_options, text
 from maip3o.runners.directory import require_writable
 
 LOWEST = {"first_seed": 0}

@@ -30,17 +30,17 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from maip3o import options
-from maip3o.config import Config, RunnerConfig
+from maip3o.config import options
+from maip3o.config.schema import Config, RunnerConfig
+from maip3o.config.validation import validate_driving
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.evaluation import Evaluation, evaluate, film, require_fitting_observation
+from maip3o.evaluation.card import card_table
+from maip3o.evaluation.files import write_evaluation
+from maip3o.evaluation.procedure import Evaluation, evaluate, film, require_fitting_observation
 from maip3o.policy import Policy, load_policy, run_directory
-from maip3o.report.card import card_table
-from maip3o.report.evaluation_files import write_evaluation
 from maip3o.runners.directory import require_writable
 from maip3o.runners.pool import make_pool
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, evaluation_seeds
-from maip3o.validation import validate_driving
 
 READERS: dict[str, options.Reader] = {
     "checkpoint": options.text,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from maip3o import options
+from maip3o.config import options
 from maip3o.errors import RunError, UserError, exit_on_user_error
 from maip3o.policy import Policy, load_policy, run_directory
 from maip3o.runners.directory import require_writable

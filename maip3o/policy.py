@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from maip3o.algo.learner import Learner
-from maip3o.config import Config, ScenarioConfig
+from maip3o.config.schema import Config, ScenarioConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import FloatArray
 from maip3o.errors import UserError

@@ -17,13 +17,13 @@ from typing import Any
 
 import yaml
 
+from maip3o.config.arguments import paths_and_options
+from maip3o.config.options import integer
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.options import integer
-from maip3o.report.arguments import paths_and_options
-from maip3o.report.log import COUNTERS
 from maip3o.report.reading import UnusableRun, read_run
 from maip3o.report.runs import Run
 from maip3o.runners.directory import require_writable
+from maip3o.runners.log import COUNTERS
 
 FILES = (".hydra/config.yaml", ".hydra/overrides.yaml", "versions.json", "status.json", "evaluation.json")
 

@@ -17,15 +17,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from maip3o import options
-from maip3o.config import RunnerConfig
+from maip3o.config import options
+from maip3o.config.schema import RunnerConfig
 from maip3o.errors import UserError, exit_on_user_error
 from maip3o.evaluate import Request, evaluated_config
-from maip3o.evaluation import Cameraman, Evaluation, require_fitting_observation
+from maip3o.evaluation.procedure import Cameraman, Evaluation, require_fitting_observation
 from maip3o.policy import Policy, load_policy, run_directory
-from maip3o.report.replay import replay_page
 from maip3o.runners.directory import require_writable
 from maip3o.runners.pool import make_pool
+from maip3o.video.replay import replay_page
 
 READERS: dict[str, options.Reader] = {
     "checkpoint": options.text,

@@ -12,14 +12,14 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from maip3o.compose import compose, compose_tree, register, to_config
-from maip3o.config import Config
+from maip3o.config.compose import compose, compose_tree, register, to_config
+from maip3o.config.overrides import FOLDER, add_plus
+from maip3o.config.schema import Config
+from maip3o.config.usage import usage
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.overrides import FOLDER, add_plus
-from maip3o.prerequisites import check_init_observation, check_simulator
 from maip3o.runners.directory import require_free, require_writable
+from maip3o.runners.prerequisites import check_init_observation, check_simulator
 from maip3o.runners.sweep import command_lines, report_ends
-from maip3o.usage import usage
 
 
 def run(config: Config, directory: Path) -> float:

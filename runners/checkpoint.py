@@ -16,7 +16,7 @@ import torch
 from omegaconf.errors import OmegaConfBaseException
 
 import maip3o
-from maip3o.config import Config, from_dict
+from maip3o.config.schema import Config, from_dict
 from maip3o.errors import RunError, UserError
 
 FORMAT = "maip3o checkpoint"

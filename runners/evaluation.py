@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from maip3o.config import Config
+from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import FloatArray
 from maip3o.runners.pool import Pool

@@ -15,7 +15,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from maip3o.compose import to_config
+from maip3o.config.compose import to_config
 from maip3o.errors import exit_on_user_error
 
 OUTPUT = "output.log"  # what the job printed, all attempts

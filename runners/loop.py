@@ -9,14 +9,14 @@ from typing import Any
 import torch
 
 from maip3o.algo.learner import Learner, NonFiniteError
-from maip3o.config import Config
+from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
 from maip3o.errors import RunError, UserError
-from maip3o.report.log import RunLog
-from maip3o.report.statistics import summarise
+from maip3o.evaluation.statistics import summarise
 from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
 from maip3o.runners.evaluation import evaluate_policy
+from maip3o.runners.log import RunLog
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.seeds import evaluation_seeds, training_seeds
 from maip3o.runners.worker import Job, space_sizes

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Protocol
 
-from maip3o.config import RunnerConfig
+from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
 from maip3o.errors import RunError, UserError
 from maip3o.runners.worker import Job, NoJob, run_episode, set_job

@@ -8,10 +8,10 @@ import numpy as np
 
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import ArrayEnv, CarStates, FloatArray, RoadMap, StepResult
-from maip3o.models.inference import NumpyActor
-from maip3o.report.footage import Route, Tracks
+from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners.rollout import rollout
 from maip3o.runners.worker import Job, environment
+from maip3o.video.footage import Route, Tracks
 
 
 @dataclass(slots=True)

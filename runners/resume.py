@@ -11,13 +11,13 @@ import yaml
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
-from maip3o.compose import compose, compose_tree, told_in_one_line, typed
-from maip3o.config import Config, from_dict
+from maip3o.config.compose import compose, compose_tree, told_in_one_line, typed
+from maip3o.config.overrides import GROUPS, check_overrides, parse
+from maip3o.config.schema import Config, from_dict
+from maip3o.config.validation import validate
 from maip3o.errors import UserError
-from maip3o.overrides import GROUPS, check_overrides, parse
 from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
-from maip3o.validation import validate
 
 MAY_CHANGE = (
     "total_episodes",

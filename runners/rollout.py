@@ -9,7 +9,7 @@ import numpy as np
 
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import ArrayEnv, BoolArray, FloatArray, IntArray, StepResult
-from maip3o.models.inference import NumpyActor
+from maip3o.models.compiled.act import NumpyActor
 
 
 def rollout(env: ArrayEnv, actor: NumpyActor, seed: int, deterministic: bool) -> Episode:

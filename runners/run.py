@@ -14,7 +14,7 @@ import loky
 import torch
 from omegaconf import OmegaConf
 
-from maip3o.config import Config
+from maip3o.config.schema import Config
 from maip3o.errors import RunError
 from maip3o.runners.checkpoint import Checkpoint
 from maip3o.runners.directory import only_one_trainer

@@ -8,11 +8,11 @@ import threading
 import time
 from dataclasses import dataclass, replace
 
-from maip3o.config import ModelConfig, ScenarioConfig
+from maip3o.config.schema import ModelConfig, ScenarioConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import ArrayEnv, FloatArray
-from maip3o.envs.staggered import StaggeredStart
-from maip3o.models.inference import NumpyActor
+from maip3o.envs.driving.staggered import StaggeredStart
+from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners.rollout import rollout
 
 SINGLE_THREAD = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from maip3o.algo.learner import Learner
-from maip3o.config import AlgoConfig, Config, ConstraintConfig, ScenarioConfig
+from maip3o.config.schema import AlgoConfig, Config, ConstraintConfig, ScenarioConfig
 from maip3o.envs import load_scenario
 from maip3o.runners.checkpoint import Checkpoint, save
 

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import numpy as np
 
-from maip3o.envs.lean_import import import_metadrive
+from maip3o.envs.driving.lean_import import import_metadrive
 
 import_metadrive()
 
 from maip3o.benchmarks.traces import Run, first_difference, trace  # noqa: E402
-from maip3o.compiled import are_cached  # noqa: E402
 from maip3o.envs import load_scenario  # noqa: E402
-from maip3o.envs.fast import FastBackend, native  # noqa: E402
-from maip3o.envs.fast.lidar import observe_beams  # noqa: E402
-from maip3o.envs.fast.native import cast  # noqa: E402
-from maip3o.envs.fast.passes import conclude, look  # noqa: E402
+from maip3o.envs.driving.fast import FastBackend, native  # noqa: E402
+from maip3o.envs.driving.fast.lidar import observe_beams  # noqa: E402
+from maip3o.envs.driving.fast.native import cast  # noqa: E402
+from maip3o.envs.driving.fast.passes import conclude, look  # noqa: E402
+from maip3o.jit import are_cached  # noqa: E402
 
 
 def rays_through_panda3d() -> None:

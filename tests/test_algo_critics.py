@@ -13,7 +13,7 @@ import torch
 from maip3o.algo import critic_update
 from maip3o.algo.critic_update import CriticData, update_critics
 from maip3o.algo.finite import NonFiniteError
-from maip3o.config import AlgoConfig, ModelConfig
+from maip3o.config.schema import AlgoConfig, ModelConfig
 from maip3o.models.critic import Critic
 
 AGENTS = np.array([3, 1, 4, 2, 5, 1, 2, 4, 3, 3])  # that act at each moment

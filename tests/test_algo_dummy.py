@@ -9,8 +9,8 @@ import torch
 from toy_episodes import toy_learner, toy_rollouts
 
 from maip3o.algo.penalties import PENALTIES
-from maip3o.compose import compose
-from maip3o.config import PenaltyConfig
+from maip3o.config.compose import compose
+from maip3o.config.schema import PenaltyConfig
 from maip3o.envs.toy import ToyEnv
 from maip3o.errors import UserError
 

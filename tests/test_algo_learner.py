@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from toy_episodes import toy_config, toy_learner, toy_rollouts, with_garbage
 
 from maip3o.algo.learner import Learner, NonFiniteError
-from maip3o.config import Config, ConstraintConfig
+from maip3o.config.schema import Config, ConstraintConfig
 from maip3o.envs.toy import ToyEnv
 
 CRASHY = {"num_agents": 4, "horizon": 11, "hazard": 0.2, "distance": 4.0}

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from maip3o.algo.losses import constraint_loss, cost_surrogate, explained_variance, huber, reward_loss, scale_advantage
 from maip3o.algo.penalties import PENALTIES, get_penalty, penalty_slope
-from maip3o.config import PenaltyConfig
+from maip3o.config.schema import PenaltyConfig
 from maip3o.errors import UserError
 
 ALPHA, FLOOR = 0.3, 0.1

@@ -11,9 +11,9 @@ import pytest
 SCRIPT = """
 import json
 from maip3o.algo.learner import Learner
-from maip3o.config import AlgoConfig, Config, ConstraintConfig
+from maip3o.config.schema import AlgoConfig, Config, ConstraintConfig
 from maip3o.envs import load_scenario, make_array_env
-from maip3o.models.inference import NumpyActor
+from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners.rollout import rollout
 
 config = Config(algo=AlgoConfig(name="maip3o", epochs=2), constraints={"termination": ConstraintConfig(limit=0.1)})

@@ -8,7 +8,7 @@ from toy_episodes import toy_config, toy_learner, toy_rollouts
 
 from maip3o.algo.learner import Learner
 from maip3o.envs.toy import ToyEnv
-from maip3o.models.inference import NumpyActor
+from maip3o.models.compiled.act import NumpyActor
 
 HORIZON, HAZARD, LIMIT = 8, 0.3, 0.2
 

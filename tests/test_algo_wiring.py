@@ -15,7 +15,7 @@ from maip3o.algo.critic_update import critic_losses
 from maip3o.algo.learner import Learner
 from maip3o.algo.policy_update import PolicyData, constraint_diagnostics, minibatch_terms, replay
 from maip3o.algo.returns import compute_returns
-from maip3o.config import AlgoConfig, Config, ConstraintConfig, PenaltyConfig
+from maip3o.config.schema import AlgoConfig, Config, ConstraintConfig, PenaltyConfig
 from maip3o.data.advantage import gae
 from maip3o.data.batch import make_batch
 from maip3o.data.chunks import Chunks, cut_into_chunks, pack

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from maip3o.compose import compose
-from maip3o.config import Config, ScenarioConfig
+from maip3o.config.compose import compose
+from maip3o.config.overrides import add_plus, known_keys
+from maip3o.config.schema import Config, ScenarioConfig
+from maip3o.config.validation import RULES
 from maip3o.errors import UserError
-from maip3o.overrides import add_plus, known_keys
 from maip3o.runners.sweep import command_lines
 from maip3o.train import check
-from maip3o.validation import RULES
 
 SCENARIO = "+scenario=intersection"
 CONF = Path(__file__).parent / "conf"
@@ -230,7 +230,7 @@ def test_every_number_and_name_of_the_schema_has_a_rule() -> None:
         for part in key.split("."):
             value = getattr(value, part, None)
         if isinstance(value, (int, float, str, list)) and not isinstance(value, bool):
-            assert key in RULES or key in free | elsewhere, f"{key} has no rule in maip3o/validation.py"
+            assert key in RULES or key in free | elsewhere, f"{key} has no rule in maip3o/config/validation.py"
 
 
 @pytest.mark.simulator
@@ -261,7 +261,7 @@ def test_command_exits_with_2_and_writes_nothing(tmp_path: Path, overrides: list
 
 
 def test_help_names_every_key_group_and_scenario() -> None:
-    from maip3o.usage import usage
+    from maip3o.config.usage import usage
 
     text = usage()
     for name in (
@@ -280,7 +280,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 
 def test_every_command_of_help_and_docs_can_be_run() -> None:
-    from maip3o.usage import usage
+    from maip3o.config.usage import usage
 
     text = "\n".join([usage(), *(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))])
     commands = [re.split(r"\s{2,}", line.strip())[0] for line in text.splitlines() if COMMAND.match(line)]

@@ -7,7 +7,7 @@ import pytest
 from toy_episodes import toy_config, toy_learner, toy_rollouts, with_slots
 
 from maip3o.algo.returns import compute_returns
-from maip3o.config import AlgoConfig
+from maip3o.config.schema import AlgoConfig
 from maip3o.data.advantage import gae
 from maip3o.data.batch import make_batch
 from maip3o.data.episode import Episode

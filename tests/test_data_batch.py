@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_episodes import toy_config, toy_learner, toy_rollouts, with_garbage
 
-from maip3o.config import AlgoConfig
+from maip3o.config.schema import AlgoConfig
 from maip3o.data.batch import Batch, make_batch
 from maip3o.data.chunks import cut_into_chunks, pack, shuffled_minibatches
 from maip3o.data.episode import Episode

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from eval_policies import make_run
 
-from maip3o.config import RunnerConfig
+from maip3o.config.schema import RunnerConfig
 from maip3o.envs import load_scenario, make_array_env, observation_layout
-from maip3o.envs.near import NearEncoding, linear_lidar, near_encoding, outline
+from maip3o.envs.driving.near import NearEncoding, linear_lidar, near_encoding, outline
 from maip3o.errors import UserError
 from maip3o.evaluate import Request, evaluated_config
-from maip3o.evaluation import Cameraman, Evaluation
+from maip3o.evaluation.procedure import Cameraman, Evaluation
 from maip3o.policy import load_policy
-from maip3o.prerequisites import check_simulator, require_fitting_init
-from maip3o.report.filming import _lidar
 from maip3o.runners.pool import make_pool
+from maip3o.runners.prerequisites import check_simulator, require_fitting_init
+from maip3o.video.filming import _lidar
 
 LAYOUT = {part.name: part for part in observation_layout("parking_lot")}
 LIDAR, SIZE = LAYOUT["lidar"], LAYOUT["lidar"].stop

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maip3o.config import ScenarioConfig
-from maip3o.envs.backend import RawStep, empty_raw_step
+from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import Cause
+from maip3o.envs.driving.backend import RawStep, empty_raw_step
+from maip3o.envs.driving.rules import SlotEnv
 from maip3o.envs.parallel import ParallelDriving
-from maip3o.envs.rules import SlotEnv
 from maip3o.errors import UserError
 
 COSTS = ("termination", "crash", "off_road")

@@ -11,7 +11,7 @@ import pytest
 from omegaconf import OmegaConf
 
 import maip3o
-from maip3o.config import ScenarioConfig
+from maip3o.config.schema import ScenarioConfig
 from maip3o.envs import load_scenario, make_array_env, scenario_names
 from maip3o.envs.scenarios import FOLDER, check_scenario
 from maip3o.errors import UserError

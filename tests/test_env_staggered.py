@@ -11,7 +11,7 @@ import pytest
 
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import ArrayEnv, Cause, StepResult
-from maip3o.envs.staggered import StaggeredStart
+from maip3o.envs.driving.staggered import StaggeredStart
 from maip3o.envs.toy import ToyEnv
 
 

@@ -168,7 +168,7 @@ def test_the_corrections_leave_a_first_episode_as_metadrive_has_it(make: Any) ->
     """Our subclasses change what follows the first episode, and respawn; not how cars drive."""
     from metadrive.envs.marl_envs import MultiAgentIntersectionEnv
 
-    from maip3o.envs.corrected import OfflineEngine
+    from maip3o.envs.driving.corrected import OfflineEngine
 
     class Upstream(MultiAgentIntersectionEnv):
         def lazy_init(self) -> None:

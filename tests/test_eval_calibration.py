@@ -7,7 +7,7 @@ import pytest
 from test_eval_statistics import make_episode
 
 from maip3o.envs.contract import Cause
-from maip3o.report.calibration import Pairs, calibrate, cost_to_go, pairs
+from maip3o.evaluation.calibration import Pairs, calibrate, cost_to_go, pairs
 
 
 def test_cost_to_go_is_discounted_within_each_life() -> None:

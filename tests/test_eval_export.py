@@ -12,9 +12,9 @@ from eval_policies import make_config
 
 from maip3o import export
 from maip3o.algo.learner import Learner
-from maip3o.config import ModelConfig
+from maip3o.config.schema import ModelConfig
 from maip3o.envs import load_scenario
-from maip3o.models.inference import NumpyActor
+from maip3o.models.compiled.act import NumpyActor
 from maip3o.policy import load_policy
 from maip3o.runners.checkpoint import Checkpoint, save
 

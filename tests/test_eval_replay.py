@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from eval_footage import CRASH, RAYS, STEPS, make_footage
 
-from maip3o.report.replay import embedded_json, replay_data, replay_page
+from maip3o.video.replay import embedded_json, replay_data, replay_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = [

@@ -7,7 +7,7 @@ import pytest
 
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import Cause
-from maip3o.report.statistics import (
+from maip3o.evaluation.statistics import (
     bootstrap_ratio,
     clopper_pearson,
     cvar,

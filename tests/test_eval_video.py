@@ -11,13 +11,13 @@ from eval_footage import ARRIVAL, CRASH, STEPS, make_footage
 
 from maip3o.envs.contract import Cause
 from maip3o.errors import RunError
-from maip3o.report import palette
-from maip3o.report.clips import crash_windows, outcome_seeds, worst_seeds
-from maip3o.report.statistics import EpisodeTable
-from maip3o.report.video import FPS, FREEZE_SECONDS, HOLD_SECONDS, Scene, clip_frames, moments, versus_frames
-from maip3o.report.video_encode import write_gif, write_mp4
-from maip3o.report.video_scene import Camera
-from maip3o.report.video_text import draw_text, fit_text, text_width
+from maip3o.evaluation.statistics import EpisodeTable
+from maip3o.video import palette
+from maip3o.video.clips import crash_windows, outcome_seeds, worst_seeds
+from maip3o.video.encode import write_gif, write_mp4
+from maip3o.video.frames import FPS, FREEZE_SECONDS, HOLD_SECONDS, Scene, clip_frames, moments, versus_frames
+from maip3o.video.scene import Camera
+from maip3o.video.text import draw_text, fit_text, text_width
 
 
 def count_near(image: np.ndarray, colour: palette.Colour, tolerance: int = 12) -> int:

@@ -11,8 +11,8 @@ from metadrive.component.lane.circular_lane import CircularLane
 from metadrive.component.lane.straight_lane import StraightLane
 from metadrive.utils.math import norm, wrap_to_pi
 
-from maip3o.envs.fast import lanes
-from maip3o.envs.fast.geometry import LANE, _fill_circular, _fill_straight
+from maip3o.envs.driving.fast import lanes
+from maip3o.envs.driving.fast.geometry import LANE, _fill_circular, _fill_straight
 
 TWO = 2.0
 

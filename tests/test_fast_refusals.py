@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maip3o import compiled
+from maip3o import jit as compiled
 from maip3o.envs import load_scenario
-from maip3o.envs.fast import geometry, settings
+from maip3o.envs.driving.fast import geometry, settings
 from maip3o.errors import UserError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from maip3o.config import ModelConfig
+from maip3o.config.schema import ModelConfig
 from maip3o.models.critic import Critic, critic_inputs, team_value
 from maip3o.models.normaliser import ObservationNormaliser, ValueNormaliser
 

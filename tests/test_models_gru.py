@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
+from maip3o.models.compiled.layers import BLOCK_ROWS
 from maip3o.models.gru import PackedGRU
-from maip3o.models.kernels import BLOCK_ROWS
 
 NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from maip3o.algo.learner import Learner
-from maip3o.config import AlgoConfig, Config, ModelConfig
+from maip3o.config.schema import AlgoConfig, Config, ModelConfig
 from maip3o.models.actor import gaussian_kl, log_prob
-from maip3o.models.inference import NumpyActor, _sigmoid, _tanh
+from maip3o.models.compiled.act import NumpyActor, _sigmoid, _tanh
 
 MODELS = {
     "gru": ModelConfig(),

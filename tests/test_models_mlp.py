@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from maip3o.models.kernels import BLOCK_ROWS
+from maip3o.models.compiled.layers import BLOCK_ROWS
 from maip3o.models.mlp import MLP
 
 

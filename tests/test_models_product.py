@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maip3o.models.product import LANES, ROWS, WIDTH, product
+from maip3o.models.compiled.product import LANES, ROWS, WIDTH, product
 
 
 @pytest.mark.parametrize("rows", [0, 1, ROWS - 1, ROWS, 3 * ROWS + 1])

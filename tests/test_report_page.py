@@ -22,7 +22,7 @@ from maip3o.report.markup import Html, element, table
 from maip3o.report.page import report_page
 from maip3o.report.page_sections import films
 from maip3o.report.reading import read_runs
-from maip3o.report.replay import replay_page
+from maip3o.video.replay import replay_page
 
 NASTY = "</script><script>document.title='broken'</script><img src=x onerror=\"document.title='broken'\">&$"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from maip3o.errors import RunError
-from maip3o.report.log import RunLog
-from maip3o.report.progress import ProgressLine, format_line
+from maip3o.runners.log import RunLog
 from maip3o.runners.loop import NOTHING
+from maip3o.runners.progress import ProgressLine, format_line
 from tests.toy_run import toy_config
 
 NUMBERS = {

@@ -7,7 +7,7 @@ from typing import Any
 import psutil
 import pytest
 
-from maip3o.report.log import RunLog
+from maip3o.runners.log import RunLog
 from maip3o.runners.run import run
 from tests.toy_run import toy_config
 

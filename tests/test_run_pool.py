@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from maip3o.config import RunnerConfig
+from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.toy import ToyEnv
 from maip3o.errors import RunError, UserError

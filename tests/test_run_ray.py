@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from maip3o.config import RunnerConfig
+from maip3o.config.schema import RunnerConfig
 from maip3o.runners.pool import make_pool
 from maip3o.runners.run import run
 from tests.toy_run import assert_same_episode, final_state, processes_of, toy_config, toy_job, train_inline

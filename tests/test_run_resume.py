@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from maip3o import train
-from maip3o.compose import compose
+from maip3o.config.compose import compose
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint, loop
 from maip3o.runners.pool import Pool

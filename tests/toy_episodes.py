@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from maip3o.algo.learner import Learner
-from maip3o.config import AlgoConfig, Config, ConstraintConfig, ModelConfig, PenaltyConfig
+from maip3o.config.schema import AlgoConfig, Config, ConstraintConfig, ModelConfig, PenaltyConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.toy import ToyEnv
-from maip3o.models.inference import NumpyActor
+from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners.rollout import rollout
 
 

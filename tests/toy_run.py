@@ -9,8 +9,8 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from maip3o.config import Config, ConstraintConfig, ScenarioConfig
-from maip3o.models.inference import NumpyActor
+from maip3o.config.schema import Config, ConstraintConfig, ScenarioConfig
+from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners import checkpoint, loop
 from maip3o.runners.pool import Pool
 from maip3o.runners.run import run

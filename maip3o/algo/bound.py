@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maip3o.algo.returns import Returns
-from maip3o.config import AlgoConfig, PenaltyConfig
+from maip3o.config.schema import AlgoConfig, PenaltyConfig
 
 
 def theorem2_bound(

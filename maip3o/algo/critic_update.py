@@ -11,11 +11,11 @@ from torch import Tensor, nn
 
 from maip3o.algo.finite import NonFiniteError, clip_gradients, require_finite
 from maip3o.algo.losses import huber
-from maip3o.config import AlgoConfig
+from maip3o.config.schema import AlgoConfig
 from maip3o.data.batch import Rows
 from maip3o.data.chunks import shuffled_minibatches
+from maip3o.models.compiled.critics import fit_critic
 from maip3o.models.critic import Critic, team_value
-from maip3o.models.critic_kernels import fit_critic
 from maip3o.models.mlp import array, arrays, compiled_for
 
 

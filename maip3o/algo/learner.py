@@ -27,7 +27,7 @@ from maip3o.algo.policy_update import (
     update_policy,
 )
 from maip3o.algo.returns import Returns, compute_returns
-from maip3o.config import AlgoConfig, Config
+from maip3o.config.schema import AlgoConfig, Config
 from maip3o.data.batch import Batch, make_batch
 from maip3o.data.chunks import cut_into_chunks, pack
 from maip3o.data.episode import Episode

@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from maip3o.config import PenaltyConfig
+from maip3o.config.schema import PenaltyConfig
 from maip3o.errors import UserError
 
 Penalty = Callable[[Tensor, PenaltyConfig, Tensor], Tensor]

@@ -12,7 +12,7 @@ from torch import Tensor
 from maip3o.algo.finite import clip_gradients, require_finite
 from maip3o.algo.losses import constraint_loss, cost_surrogate, reward_loss
 from maip3o.algo.penalties import get_penalty, penalty_slope
-from maip3o.config import AlgoConfig
+from maip3o.config.schema import AlgoConfig
 from maip3o.data.chunks import Chunks, Packed, pack, shuffled_minibatches
 from maip3o.models.actor import Actor, entropy, gaussian_kl, log_prob
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maip3o.config import AlgoConfig
+from maip3o.config.schema import AlgoConfig
 from maip3o.data.advantage import gae
 from maip3o.data.batch import Batch, by_life
 

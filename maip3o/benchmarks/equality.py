@@ -17,7 +17,7 @@ import numpy as np
 
 from maip3o.benchmarks.drivers import DRIVERS
 from maip3o.benchmarks.traces import Run, Trace, first_difference, in_child, make_backend, trace
-from maip3o.config import ScenarioConfig
+from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import FloatArray
 from maip3o.envs.scenarios import load_scenario
 from maip3o.errors import UserError

@@ -20,9 +20,9 @@ import numpy as np
 
 from maip3o.benchmarks.drivers import DRIVERS
 from maip3o.benchmarks.traces import make_backend
-from maip3o.config import ScenarioConfig
-from maip3o.envs.backend import Backend
-from maip3o.envs.fast.settings import check_scenario
+from maip3o.config.schema import ScenarioConfig
+from maip3o.envs.driving.backend import Backend
+from maip3o.envs.driving.fast.settings import check_scenario
 from maip3o.envs.scenarios import load_scenario
 from maip3o.errors import UserError
 
@@ -147,7 +147,7 @@ class _Shipped:
     """MetaDrive's own environment class with its dictionaries, its rebuilt map and its recycled cars."""
 
     def __init__(self, scenario: ScenarioConfig) -> None:
-        from maip3o.envs.corrected import ENVIRONMENTS, OfflineEngine
+        from maip3o.envs.driving.corrected import ENVIRONMENTS, OfflineEngine
 
         shipped = next(base for base in ENVIRONMENTS[scenario.map].__mro__ if base.__module__.startswith("metadrive."))
 

@@ -19,8 +19,8 @@ import psutil
 import torch
 
 from maip3o.algo.learner import Learner
-from maip3o.compose import compose
-from maip3o.config import Config
+from maip3o.config.compose import compose
+from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint

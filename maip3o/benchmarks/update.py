@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from maip3o.algo.learner import Learner
-from maip3o.compose import compose
+from maip3o.config.compose import compose
 from maip3o.data.episode import Episode
 from maip3o.runners import checkpoint
 from maip3o.runners.pool import make_pool

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maip3o.config import AlgoConfig
+from maip3o.config.schema import AlgoConfig
 from maip3o.data.batch import Batch, Rows
 
 

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from maip3o.config import ScenarioConfig
-from maip3o.envs.backend import Backend
+from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import ArrayEnv
-from maip3o.envs.costs import cost_functions
-from maip3o.envs.lean_import import import_metadrive
-from maip3o.envs.near import near_encoding
-from maip3o.envs.observation import ObservationPart, observation_layout
-from maip3o.envs.rules import SlotEnv
+from maip3o.envs.driving.backend import Backend
+from maip3o.envs.driving.costs import cost_functions
+from maip3o.envs.driving.lean_import import import_metadrive
+from maip3o.envs.driving.near import near_encoding
+from maip3o.envs.driving.observation import ObservationPart, observation_layout
+from maip3o.envs.driving.rules import SlotEnv
 from maip3o.envs.scenarios import check_scenario, load_scenario, scenario_names
 
 __all__ = ["ObservationPart", "load_scenario", "make_array_env", "observation_layout", "scenario_names"]
@@ -35,9 +35,9 @@ def _make_backend(scenario: ScenarioConfig) -> Backend:
     # Imported late: MetaDrive takes seconds to import, and nobody needs it to read a config.
     import_metadrive()
     if scenario.backend == "fast":
-        from maip3o.envs.fast import FastBackend
+        from maip3o.envs.driving.fast import FastBackend
 
         return FastBackend(scenario)
-    from maip3o.envs.stock import StockBackend
+    from maip3o.envs.driving.stock import StockBackend
 
     return StockBackend(scenario)

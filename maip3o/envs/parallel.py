@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from pettingzoo import ParallelEnv
 
-from maip3o.config import ScenarioConfig
+from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import ArrayEnv, CarStates, Cause, FloatArray, RoadMap, StepResult
 from maip3o.errors import UserError
 

@@ -10,7 +10,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from maip3o.config import ScenarioConfig
+from maip3o.config.schema import ScenarioConfig
 from maip3o.errors import UserError
 
 MAPS = ("intersection", "parking_lot", "roundabout", "bottleneck", "tollgate", "pg")

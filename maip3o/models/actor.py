@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maip3o.config import ModelConfig
+from maip3o.config.schema import ModelConfig
 from maip3o.models.gru import PackedGRU
 from maip3o.models.mlp import MLP, compiled_for, dense, linear
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from maip3o.config import ModelConfig
+from maip3o.config.schema import ModelConfig
 from maip3o.models.mlp import MLP, linear
 from maip3o.models.normaliser import ValueNormaliser
 

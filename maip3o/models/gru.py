@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maip3o.models.gru_kernels import gru_backward, gru_forward
+from maip3o.models.compiled.gru import gru_backward, gru_forward
 from maip3o.models.mlp import array, compiled_for
 
 

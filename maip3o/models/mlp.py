@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from maip3o.models.kernels import dense_backward, dense_forward
+from maip3o.models.compiled.layers import dense_backward, dense_forward
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU}
 

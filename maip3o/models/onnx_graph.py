@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maip3o.config import ModelConfig
+from maip3o.config.schema import ModelConfig
 from maip3o.models.normaliser import OBSERVATION_CLIP
 
 OPSET, IR_VERSION = 17, 8  # old enough for every onnxruntime since 2022

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from maip3o.config.arguments import paths_and_options
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.report.arguments import paths_and_options
 from maip3o.report.groups import group_runs
 from maip3o.report.page import report_page
 from maip3o.report.reading import require_runs

@@ -8,7 +8,7 @@ from importlib import resources
 from maip3o.report import page_sections as sections
 from maip3o.report.groups import Group
 from maip3o.report.markup import Html, element, together
-from maip3o.report.replay import embedded_json, player_script, player_style
+from maip3o.video.replay import embedded_json, player_script, player_style
 
 
 def report_page(groups: Sequence[Group], remarks: Sequence[str], title: str) -> str:

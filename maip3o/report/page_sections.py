@@ -11,8 +11,8 @@ from typing import Any
 import matplotlib
 import yaml
 
+from maip3o.evaluation.card import ROWS
 from maip3o.report import style
-from maip3o.report.card import ROWS
 from maip3o.report.gallery import Drawing, drawings
 from maip3o.report.groups import Group
 from maip3o.report.markup import Html, element, table, together

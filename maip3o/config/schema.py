@@ -1,0 +1,138 @@
+"""The schema of a run: what may be configured, with types. Values and their meaning live in conf/*.yaml."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from omegaconf import MISSING, OmegaConf
+
+
+@dataclass
+class ScenarioConfig:
+    """Which world, who drives in it, and when an episode ends."""
+
+    name: str = MISSING
+    map: str = MISSING  # intersection | parking_lot | roundabout | bottleneck | tollgate | pg
+    num_agents: int = 10
+    horizon: int = 500
+    respawn: bool = False
+    end_rule: str = "half"  # half | first | all
+    backend: str = "fast"  # fast | stock
+    lidar: str = "exact"  # exact | analytic (fast backend only)
+    observation: str = "linear"  # linear | near: distances as they are, or their logarithm
+    metadrive: dict[str, Any] = field(default_factory=dict)  # passed on to MetaDrive's own config
+
+
+@dataclass
+class ConstraintConfig:
+    """One constraint: its cost function is the one of the same name in maip3o/envs/driving/costs.py."""
+
+    limit: float = MISSING  # d_k
+
+
+@dataclass
+class PenaltyConfig:
+    """g(L_C): how the constraint enters the policy's loss."""
+
+    name: str = "celu"  # celu | relu | none | log_barrier | lagrangian
+    eta: float = 1.0
+    eta_start: float | None = None  # the weight grows from it to eta
+    alpha: float = 0.1
+    floor_h: float | None = None
+    multiplier_lr: float = 0.05  # lagrangian only
+
+
+@dataclass
+class AlgoConfig:
+    name: str = MISSING
+    penalty: PenaltyConfig = field(default_factory=PenaltyConfig)
+    gamma: float = 0.99
+    gae_lambda: float = 0.95
+    cost_gamma: float = 0.99
+    cost_gae_lambda: float = 0.95
+    clip: float = 0.2
+    clip_cost: bool = True
+    cost_scale: str = "one"  # one | horizon: 1 or 1 / (1 - gamma)
+    reward_advantage: str = "standardised"  # standardised | centred | raw
+    cost_advantage: str = "standardised"  # likewise
+    constraint_estimate: str = "uncensored"  # mean | uncensored
+    constraint_unit: str = "per_agent"  # per_agent | per_team
+    credit: str = "decomposed"  # team | decomposed
+    value_target: str = "team"  # team | agent: the return that the reward critic fits
+    huber_delta: float = 10.0
+    epochs: int = 4
+    minibatches: int = 4
+    minibatch_steps: int | None = None  # agent-steps of a minibatch, instead of a number of minibatches
+    chunk_length: int = 16
+    lr: float = 3e-4
+    critic_lr: float = 5e-4
+    lr_schedule: str = "linear"  # constant | linear
+    entropy_bonus: float = 0.0
+    max_grad_norm: float = 0.5
+    kl_min: float = 0.0  # delta-
+    kl_max: float = 0.02  # delta+
+    kl_test: str = "minibatch"  # minibatch | epoch
+
+
+@dataclass
+class ModelConfig:
+    hidden_sizes: list[int] = field(default_factory=lambda: [64, 64])
+    activation: str = "tanh"  # tanh | relu
+    recurrent: bool = True
+    memory_size: int = 64
+    initial_std: float = 0.3
+    steering_std: float = 0.6
+    throttle_bias: float = 0.5
+    normalise_observation: bool = True
+    normalise_value: bool = True
+
+
+@dataclass
+class RunnerConfig:
+    name: str = "local"  # local | ray
+    episode_timeout: float = 300.0  # seconds before a silent worker is killed
+    max_attempts: int = 3  # of one episode
+    address: str | None = None  # ray only: cluster to join; null starts a local Ray
+
+
+@dataclass
+class EvaluationConfig:
+    """Evaluation during training."""
+
+    every_episodes: int = 100
+    episodes: int = 10
+    deterministic: bool = False
+
+
+@dataclass
+class LoggerConfig:
+    quiet: bool = False
+    tensorboard: bool = True
+    wandb_project: str | None = None
+
+
+@dataclass
+class Config:
+    scenario: ScenarioConfig = field(default_factory=ScenarioConfig)
+    constraints: dict[str, ConstraintConfig] = field(default_factory=dict)
+    algo: AlgoConfig = field(default_factory=AlgoConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    runner: RunnerConfig = field(default_factory=RunnerConfig)
+    evaluation: EvaluationConfig = field(default_factory=EvaluationConfig)
+    logger: LoggerConfig = field(default_factory=LoggerConfig)
+    seed: int = 0
+    total_episodes: int = 2000
+    episodes_per_iteration: int = 2
+    start_spread: int | None = None  # steps
+    num_workers: int | str = "auto"
+    torch_threads: int | str = "auto"
+    device: str = "auto"
+    checkpoint_every_episodes: int = 100
+    resume: str | None = None
+    init: str | None = None
+
+
+def from_dict(content: Any) -> Config:
+    """A Config from plain containers or a DictConfig; omegaconf's errors pass through."""
+    return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), content)))

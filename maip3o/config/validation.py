@@ -1,0 +1,240 @@
+"""What can be wrong with a config and known before the run starts. Each message names key, value and cure."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from maip3o.config.schema import Config
+from maip3o.errors import UserError
+
+Check = tuple[Callable[[Any], bool], str]
+
+POSITIVE: Check = (lambda x: 0 < x < math.inf, "must be above 0 and finite")
+NOT_NEGATIVE: Check = (lambda x: 0 <= x < math.inf, "must be 0 or above, and finite")
+DISCOUNT: Check = (lambda x: 0 <= x < 1, "must be in [0, 1)")
+SHARE: Check = (lambda x: 0 <= x <= 1, "must be in [0, 1]")
+FINITE: Check = (math.isfinite, "must be a finite number")
+COUNT: Check = (lambda x: x >= 1, "must be 1 or above")
+COUNT_OR_0: Check = (lambda x: x >= 0, "must be 0 or above")
+NAME: Check = (lambda x: bool(x.strip()), "must not be empty")
+COUNT_OR_AUTO: Check = (
+    lambda x: x == "auto" or (not isinstance(x, str) and 1 <= x <= 1024),
+    "must be a number from 1 to 1024, or auto",
+)
+
+
+def one_of(*names: str) -> Check:
+    return lambda x: x in names, f"must be one of {', '.join(names)}"
+
+
+BUILT_IN_PENALTIES = ("celu", "relu", "none", "log_barrier", "lagrangian")
+
+RULES: dict[str, Check] = {
+    "seed": (lambda x: 0 <= x < 2**32, "must be in [0, 4294967296)"),
+    "total_episodes": COUNT,
+    "episodes_per_iteration": COUNT,
+    "start_spread": (lambda x: x is None or x >= 1, "must be 1 step or above, or null"),
+    "num_workers": COUNT_OR_AUTO,
+    "torch_threads": COUNT_OR_AUTO,
+    "device": (lambda x: x in ("auto", "cpu") or x.split(":")[0] == "cuda", "must be auto, cpu, cuda or cuda:<number>"),
+    "checkpoint_every_episodes": COUNT_OR_0,
+    "scenario.name": NAME,
+    "algo.name": NAME,
+    "algo.penalty.eta": NOT_NEGATIVE,
+    "algo.penalty.eta_start": (lambda x: x is None or 0 <= x < math.inf, "must be 0 or above and finite, or null"),
+    "algo.penalty.alpha": POSITIVE,
+    "algo.penalty.multiplier_lr": POSITIVE,
+    "algo.gamma": DISCOUNT,
+    "algo.gae_lambda": SHARE,
+    "algo.cost_gamma": SHARE,
+    "algo.cost_gae_lambda": SHARE,
+    "algo.clip": (lambda x: 0 < x < 1, "must be in (0, 1)"),
+    "algo.cost_scale": one_of("one", "horizon"),
+    "algo.constraint_estimate": one_of("mean", "uncensored"),
+    "algo.constraint_unit": one_of("per_agent", "per_team"),
+    "algo.reward_advantage": one_of("standardised", "centred", "raw"),
+    "algo.cost_advantage": one_of("standardised", "centred", "raw"),
+    "algo.credit": one_of("decomposed", "team"),
+    "algo.value_target": one_of("team", "agent"),
+    "algo.huber_delta": POSITIVE,
+    "algo.epochs": COUNT,
+    "algo.minibatches": COUNT,
+    "algo.minibatch_steps": (lambda x: x is None or x >= 1, "must be 1 or above, or null"),
+    "algo.chunk_length": COUNT,
+    "algo.lr": POSITIVE,
+    "algo.critic_lr": POSITIVE,
+    "algo.lr_schedule": one_of("constant", "linear"),
+    "algo.entropy_bonus": NOT_NEGATIVE,
+    "algo.max_grad_norm": POSITIVE,
+    "algo.kl_min": FINITE,
+    "algo.kl_max": POSITIVE,
+    "algo.kl_test": one_of("minibatch", "epoch"),
+    "model.hidden_sizes": (lambda x: len(x) > 0 and min(x) >= 1, "must list at least one size, each 1 or above"),
+    "model.activation": one_of("tanh", "relu"),
+    "model.memory_size": COUNT,
+    "model.initial_std": POSITIVE,
+    "model.steering_std": POSITIVE,
+    "model.throttle_bias": (lambda x: -1 <= x <= 1, "must be in [-1, 1]"),
+    "runner.name": one_of("local", "ray"),
+    "runner.episode_timeout": POSITIVE,
+    "runner.max_attempts": COUNT,
+    "evaluation.every_episodes": COUNT_OR_0,
+    "evaluation.episodes": (lambda x: 1 <= x <= 1_000_000, "must be in [1, 1000000]: the held-out seeds"),
+}
+
+
+def validate(config: Config) -> Config:
+    """The config itself if it can be run; a UserError that names the first thing wrong otherwise."""
+    validate_driving(config)
+    for check in (_episodes, _start_spread, _workers, _sequences, _penalty, _constraints, _device, _runner):
+        check(config)
+    return config
+
+
+def validate_driving(config: Config) -> Config:
+    """Of `validate` what concerns the world and the cars in it, which is all that an evaluation needs."""
+    for key, (holds, cure) in RULES.items():
+        value = get(config, key)
+        if not holds(value):
+            raise UserError(f"{key}={value}: {cure}")
+    _world(config)
+    return config
+
+
+def get(config: Config, key: str) -> Any:
+    """The value of a dotted key."""
+    return reduce(getattr, key.split("."), config)
+
+
+def _episodes(config: Config) -> None:
+    total, each = config.total_episodes, config.episodes_per_iteration
+    if total % each:
+        # A shorter last iteration would make the run differ from a longer one that passes the same point.
+        near = max(round(total / each), 1) * each
+        raise UserError(
+            f"total_episodes={total}: must be a multiple of episodes_per_iteration={each}, for instance {near}"
+        )
+
+
+def _start_spread(config: Config) -> None:
+    spread, horizon = config.start_spread, config.scenario.horizon
+    if spread is not None and spread >= horizon:
+        raise UserError(f"start_spread={spread}: must be below scenario.horizon={horizon}, or some cars never drive")
+
+
+def _workers(config: Config) -> None:
+    number, each = config.num_workers, config.episodes_per_iteration
+    if not isinstance(number, str) and number > each:
+        raise UserError(
+            f"num_workers={number}: one process simulates one episode at a time, and an iteration has "
+            f"episodes_per_iteration={each}; set num_workers to {each} or less, or both to {number}"
+        )
+
+
+def _sequences(config: Config) -> None:
+    scenario, algo = config.scenario, config.algo
+    if algo.chunk_length > scenario.horizon and config.model.recurrent:
+        raise UserError(
+            f"algo.chunk_length={algo.chunk_length}: no episode is longer than scenario.horizon={scenario.horizon}"
+        )
+    length = algo.chunk_length if config.model.recurrent else 1
+    # chunks of an iteration in which every car drives to the end; with respawn there are more, of newcomers
+    chunks = config.episodes_per_iteration * scenario.num_agents * -(-scenario.horizon // length)
+    if algo.minibatches > chunks and not scenario.respawn:
+        raise UserError(
+            f"algo.minibatches={algo.minibatches}: more than the {chunks} chunks of an iteration "
+            f"(episodes_per_iteration={config.episodes_per_iteration} x scenario.num_agents={scenario.num_agents} "
+            f"x scenario.horizon={scenario.horizon} / {length} steps of a chunk)"
+        )
+
+
+def _penalty(config: Config) -> None:
+    penalty = config.algo.penalty
+    if penalty.name not in BUILT_IN_PENALTIES:
+        from maip3o.algo.penalties import get_penalty  # the registry itself; it takes torch's seconds to import
+
+        get_penalty(penalty.name)
+    if penalty.floor_h is not None and not 0 < penalty.floor_h < min(penalty.alpha, 1.0):
+        # From 1 on the floor would lie above 0, where the limit is violated.
+        bound = f"algo.penalty.alpha={penalty.alpha}" if penalty.alpha < 1 else "1"
+        raise UserError(f"algo.penalty.floor_h={penalty.floor_h}: must be in (0, {bound}), or null")
+    if config.algo.cost_scale == "horizon" and config.algo.cost_gamma == 1:
+        raise UserError("algo.cost_scale=horizon is 1 / (1 - algo.cost_gamma): algo.cost_gamma must be below 1")
+    if config.algo.kl_min >= config.algo.kl_max:
+        raise UserError(f"algo.kl_min={config.algo.kl_min}: must be below algo.kl_max={config.algo.kl_max}")
+
+
+def _constraints(config: Config) -> None:
+    from maip3o.envs.driving.costs import COSTS
+
+    if config.algo.penalty.name != "none" and not config.constraints:
+        raise UserError(
+            f"constraints: algo.penalty.name={config.algo.penalty.name} needs at least one ({', '.join(COSTS)})"
+        )
+    for name, constraint in config.constraints.items():
+        require_cost(f"constraints.{name}", name)
+        key, limit = f"constraints.{name}.limit", constraint.limit
+        if not 0 <= limit < math.inf:
+            raise UserError(f"{key}={limit}: must be 0 or above, and finite")
+        if name == "termination" and config.algo.constraint_unit == "per_agent" and limit >= 1:
+            raise UserError(f"{key}={limit}: a share of cars must be below 1 (algo.constraint_unit=per_agent)")
+        most = config.scenario.num_agents
+        if (
+            name == "termination"
+            and config.algo.constraint_unit == "per_team"
+            and not config.scenario.respawn
+            and limit >= most
+        ):
+            raise UserError(f"{key}={limit}: must be below the scenario.num_agents={most} cars of a team")
+
+
+def require_cost(text: str, name: str) -> None:
+    """A constraint is a cost function and a limit; `text` is what named it."""
+    from maip3o.envs.driving.costs import COSTS
+
+    if name not in COSTS:
+        near = difflib.get_close_matches(name, COSTS, n=1)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise UserError(f"{text}: no such cost function as {name}; {hint}known are {', '.join(COSTS)}")
+
+
+def _device(config: Config) -> None:
+    if config.device.startswith("cuda"):
+        import torch
+
+        number = config.device.partition(":")[2] or "0"
+        if not number.isdigit():
+            raise UserError(f"device={config.device}: must be auto, cpu, cuda or cuda:<number>")
+        if int(number) >= torch.cuda.device_count():
+            raise UserError(
+                f"device={config.device}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu or auto"
+            )
+
+
+def _runner(config: Config) -> None:
+    from importlib.util import find_spec
+
+    if config.runner.name == "ray" and find_spec("ray") is None:
+        raise UserError("runner=ray: Ray is not installed; pip install 'maip3o[ray]'")
+    if config.runner.name == "local" and config.runner.address is not None:
+        raise UserError(f"runner.address={config.runner.address}: only runner=ray has an address")
+    if config.logger.wandb_project is not None and find_spec("wandb") is None:
+        raise UserError("logger.wandb_project is set, but wandb is not installed; pip install 'maip3o[wandb]'")
+    if config.logger.wandb_project is not None and not config.logger.tensorboard:
+        raise UserError("logger.wandb_project reads TensorBoard's events: logger.tensorboard must be true")
+    if config.resume is not None and not Path(config.resume).is_dir():
+        raise UserError(f"resume={config.resume}: no such run directory")
+
+
+def _world(config: Config) -> None:
+    from maip3o.envs.scenarios import check_scenario
+
+    if config.scenario.map != "toy":  # of no shipped scenario: it serves the runner's own tests
+        check_scenario(config.scenario)
+    if config.scenario.backend == "stock" and config.scenario.lidar != "exact":
+        raise UserError(f"scenario.lidar={config.scenario.lidar}: only scenario.backend=fast has it; use exact")

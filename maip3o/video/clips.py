@@ -1,0 +1,60 @@
+"""Which episodes are worth a video: one per outcome, and a reel of what went wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from maip3o.evaluation.statistics import CAUSE_NAMES, EpisodeTable
+from maip3o.video.footage import Footage
+from maip3o.video.frames import Scene, moments
+from maip3o.video.text import Image
+
+REEL_EPISODES = 4
+REEL_WINDOWS = 2  # per episode
+BEFORE_STEPS, AFTER_STEPS, LONGEST_WINDOW = 35, 8, 90
+
+
+def outcome_seeds(table: EpisodeTable) -> dict[str, int]:
+    """Outcome -> seed of the episode with the largest share of it; outcomes that never happened are not in it.
+
+    An episode that already shows another outcome is taken only if there is no other; ties go to the lower seed.
+    """
+    seeds: dict[str, int] = {}
+    for name in (name for name in CAUSE_NAMES if name != "cut"):
+        shares = table.causes[name] / table.lives
+        fresh = np.where(np.isin(table.seed, list(seeds.values())), 0.0, shares)
+        best = fresh if fresh.max() > 0 else shares
+        if best.max() > 0:
+            seeds[name] = int(table.seed[int(best.argmax())])
+    return seeds
+
+
+def worst_seeds(table: EpisodeTable, count: int = REEL_EPISODES) -> list[int]:
+    """The episodes with the largest share of failures, worst first; among equals the one with the lowest return."""
+    share = table.causes["eliminated"] / table.lives
+    order = np.lexsort((table.reward, -share))
+    return [int(table.seed[row]) for row in order[:count] if share[row] > 0]
+
+
+def reel_frames(reel: Sequence[Footage], width: int, height: int) -> Iterator[Image]:
+    """The last seconds before the first crashes of each episode, one after the other, frozen at the crash."""
+    for footage in reel:
+        scene = Scene(footage, width, height)
+        for start, end in crash_windows(footage):
+            for time, pulse in moments(footage):
+                if start <= time <= end:
+                    yield scene.frame(time, pulse)
+
+
+def crash_windows(footage: Footage) -> list[tuple[int, int]]:
+    """(first, last) step of what the reel shows of an episode: windows around its crashes that do not overlap."""
+    windows: list[tuple[int, int]] = []
+    for step in footage.crashes():
+        start, end = max(0, step + 1 - BEFORE_STEPS), min(footage.steps, step + 1 + AFTER_STEPS)
+        if windows and start <= windows[-1][1]:
+            windows[-1] = (windows[-1][0], min(end, windows[-1][0] + LONGEST_WINDOW))
+        else:
+            windows.append((start, end))
+    return windows[:REEL_WINDOWS]

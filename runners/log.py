@@ -1,0 +1,158 @@
+"""Where the numbers of a run go: metrics.jsonl, TensorBoard (and so Weights & Biases), progress line, status.json."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import math
+import os
+import shlex
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from maip3o.config.schema import Config
+from maip3o.errors import RunError
+from maip3o.report.versions import versions
+from maip3o.runners.progress import ProgressLine, format_line
+
+log = logging.getLogger(__name__)
+
+COUNTERS = ("iteration", "episodes", "env_steps", "agent_steps", "seconds")
+
+
+class RunLog:
+    """The log of one run; nothing ever reads a number back from it."""
+
+    def __init__(self, directory: Path, config: Config, counters: Mapping[str, Any]) -> None:
+        """counters: of the checkpoint from which the run goes on; what metrics.jsonl holds beyond it is dropped."""
+        self.directory, self.config = directory, config
+        self.progress = ProgressLine(config.logger.quiet)
+        try:
+            self._messages = MessageFile(directory / "train.log")
+            self._metrics = open(directory / "metrics.jsonl", "ab")  # noqa: SIM115
+            # No longer than it is: truncating would fill up what somebody has taken away with zero bytes.
+            self._metrics.truncate(min(counters["metrics_bytes"], self._metrics.tell()))
+        except OSError as error:
+            raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
+        self._wandb = _weights_and_biases(directory, config)  # before the writer that it is to watch
+        self._events = _tensorboard(directory, config, counters["episodes"])
+        _write_json(directory / "versions.json", versions(directory / "versions.json"))
+        self.saved(counters)
+
+    @property
+    def metrics_bytes(self) -> int:
+        return self._metrics.tell()
+
+    def iteration(self, counters: Mapping[str, Any], numbers: Mapping[str, float], seconds_left: float) -> None:
+        self._write("iteration", counters, numbers)
+        total, per_team = self.config.total_episodes, self.config.algo.constraint_unit == "per_team"
+        line = format_line(counters["episodes"], total, seconds_left, numbers, per_team)
+        self.progress.show(line, last=counters["episodes"] >= total)
+
+    def evaluation(self, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
+        self._write("evaluation", counters, numbers)
+
+    def _write(self, kind: str, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
+        record: dict[str, Any] = {"kind": kind, **{name: counters[name] for name in COUNTERS}}
+        record.update({name: value if math.isfinite(value) else None for name, value in numbers.items()})
+        try:
+            self._metrics.write(json.dumps(record).encode() + b"\n")
+            self._metrics.flush()
+            os.fsync(self._metrics.fileno())
+        except OSError as error:
+            raise RunError(f"cannot write {self.directory / 'metrics.jsonl'}: {error.strerror}") from error
+        if self._events is not None:
+            for name, value in numbers.items():
+                self._events.add_scalar(name, value, counters["episodes"])
+            self._events.flush()
+
+    def saved(self, counters: Mapping[str, Any]) -> None:
+        """The checkpoint of this state is on disk."""
+        self.episodes = counters["episodes"]
+        self._status("running", "")
+
+    def _status(self, state: str, message: str) -> None:
+        content = {"state": state, "episodes": self.episodes, "message": message}
+        _write_json(self.directory / "status.json", content)
+
+    def __enter__(self) -> RunLog:
+        logging.getLogger().addHandler(self._messages)
+        logging.getLogger("maip3o").addHandler(self.progress)
+        logging.getLogger("maip3o").setLevel(logging.DEBUG)  # the file takes all of it, the console INFO and above
+        log.info("%s: %s", self.directory, f"going on at episode {self.episodes}" if self.episodes else "training")
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.progress.finish()
+        again = shlex.join(["python", "-m", "maip3o.train", f"resume={self.directory}"])
+        if error is None:
+            self._status("finished", "")
+            log.info("%s: finished, %d episodes", self.directory, self.episodes)
+        elif isinstance(error, KeyboardInterrupt):
+            log.info("interrupted; the checkpoint holds %d episodes. Go on with: %s", self.episodes, again)
+            self._status("interrupted", f"go on with {again}")
+        else:
+            with suppress(RunError):  # the disk may be full: the first error is the one to report
+                self._status("failed", f"{type(error).__name__}: {error}")
+            log.debug("failed", exc_info=error)  # the user sees one line, whoever looks for the cause finds it here
+        logging.getLogger("maip3o").removeHandler(self.progress)
+        logging.getLogger().removeHandler(self._messages)
+        self._messages.close()
+        self._metrics.close()
+        if self._events is not None:
+            self._events.close()
+        if self._wandb is not None:
+            self._wandb.finish()
+
+
+class MessageFile(logging.FileHandler):
+    """train.log: every message of all sessions, those of libraries included."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, encoding="utf-8")
+        self.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] - %(message)s"))
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A full disk is reported once, by what cannot do without it."""
+
+
+def _weights_and_biases(directory: Path, config: Config) -> Any:
+    """wandb, told to read TensorBoard's events; None unless a project is named."""
+    if config.logger.wandb_project is None:
+        return None
+    import wandb
+
+    wandb.init(
+        project=config.logger.wandb_project,
+        # The same directory is the same run, however often resumed; below another folder it is another one.
+        id=hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16],
+        name="-".join(directory.resolve().parts[-4:]),
+        resume="allow",
+        dir=directory,
+        config=asdict(config),
+        sync_tensorboard=True,
+    )
+    return wandb
+
+
+def _tensorboard(directory: Path, config: Config, episodes: int) -> Any:
+    """A SummaryWriter that hides what an earlier session wrote after `episodes`."""
+    if not config.logger.tensorboard:
+        return None
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(str(directory), purge_step=episodes + 1 if episodes else None)
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    try:
+        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {error.strerror}") from error
