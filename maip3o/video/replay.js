@@ -1,5 +1,5 @@
 "use strict";
-// Plays one episode: mountReplay(element, data) with the data of report/replay.py. Needs replay_draw.js; no network.
+// Plays one episode: mountReplay(element, data) with the data of video/replay.py. Needs replay_draw.js; no network.
 
 const KINDS = { float32: Float32Array, uint8: Uint8Array };
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 8];

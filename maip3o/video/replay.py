@@ -106,4 +106,4 @@ def replay_page(footages: Sequence[tuple[str, Footage]], title: str) -> str:
 
 
 def _asset(name: str) -> str:
-    return resources.files("maip3o.report").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("maip3o.video").joinpath(name).read_text(encoding="utf-8")
