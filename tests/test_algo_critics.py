@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 
-from maip3o.algo import critic_update
 from maip3o.algo.critic_update import CriticData, update_critics
 from maip3o.algo.finite import NonFiniteError
 from maip3o.config.schema import AlgoConfig, ModelConfig
@@ -30,9 +29,9 @@ def case() -> CriticData:
     return CriticData(inputs, target, team_target, start)
 
 
-def critics_and_optimiser(activation: str = "tanh") -> tuple[dict[str, Critic], torch.optim.Adam]:
+def critics_and_optimiser(compiled: str = "auto", activation: str = "tanh") -> tuple[dict[str, Critic], Any]:
     torch.manual_seed(1)
-    model = ModelConfig(hidden_sizes=[9, 20], memory_size=3, activation=activation)
+    model = ModelConfig(hidden_sizes=[9, 20], memory_size=3, activation=activation, compiled=compiled)
     critics = {name: Critic(4, model) for name in ("value", "termination")}
     parameters = [p for critic in critics.values() for p in critic.parameters()]
     return critics, torch.optim.Adam(parameters, lr=3e-3, eps=1e-5, fused=True)
@@ -42,13 +41,11 @@ def settings(**algo: Any) -> AlgoConfig:
     return replace(AlgoConfig(name="maip3o", epochs=3, minibatches=4, huber_delta=0.7, max_grad_norm=0.4), **algo)
 
 
-def fitted(monkeypatch: pytest.MonkeyPatch, compiled: bool, activation: str, updates: int, **algo: Any) -> Any:
+def fitted(compiled: str, activation: str, updates: int, **algo: Any) -> Any:
     """Weights, optimiser state and metrics after some updates."""
-    critics, optimiser = critics_and_optimiser(activation)
-    with monkeypatch.context() as patch:
-        patch.setattr(critic_update, "compiled_for", lambda tensor: compiled)
-        for update in range(updates):
-            metrics = update_critics(critics, optimiser, case(), settings(**algo), np.random.default_rng(update))
+    critics, optimiser = critics_and_optimiser(compiled, activation)
+    for update in range(updates):
+        metrics = update_critics(critics, optimiser, case(), settings(**algo), np.random.default_rng(update))
     weights = {name: critic.state_dict() for name, critic in critics.items()}
     return weights, optimiser.state_dict()["state"], metrics
 
@@ -57,22 +54,21 @@ def fitted(monkeypatch: pytest.MonkeyPatch, compiled: bool, activation: str, upd
 @pytest.mark.parametrize(
     "algo", [{"value_target": "team"}, {"value_target": "agent"}, {"minibatch_steps": 3}, {"max_grad_norm": 1e6}]
 )
-def test_compiled_epochs_are_those_of_torch(
-    monkeypatch: pytest.MonkeyPatch, activation: str, algo: dict[str, Any]
-) -> None:
-    ours, theirs = (fitted(monkeypatch, compiled, activation, 3, **algo) for compiled in (True, False))
+def test_compiled_epochs_are_those_of_torch(activation: str, algo: dict[str, Any]) -> None:
+    ours, theirs = (fitted(compiled, activation, 3, **algo) for compiled in ("auto", "off"))
     for mine, torchs in zip(ours[:2], theirs[:2], strict=True):
         torch.testing.assert_close(mine, torchs, rtol=2e-4, atol=2e-6)
     assert ours[2] == pytest.approx(theirs[2], rel=1e-4)
 
 
-def test_torch_goes_on_where_the_compiled_epochs_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_goes_on_where_the_compiled_epochs_stopped() -> None:
     """A run that moves from a CPU to another device keeps its optimiser."""
     critics, optimiser = critics_and_optimiser()
     for update, compiled in enumerate((True, False)):
-        monkeypatch.setattr(critic_update, "compiled_for", lambda tensor, compiled=compiled: compiled)
+        for critic in critics.values():
+            critic.body.compiled = compiled
         update_critics(critics, optimiser, case(), settings(), np.random.default_rng(update))
-    theirs, state, _ = fitted(monkeypatch, False, "tanh", 2)
+    theirs, state, _ = fitted("off", "tanh", 2)
     ours = {name: critic.state_dict() for name, critic in critics.items()}
     torch.testing.assert_close(ours, theirs, rtol=2e-4, atol=2e-6)
     torch.testing.assert_close(optimiser.state_dict()["state"], state, rtol=2e-4, atol=2e-6)

@@ -42,7 +42,8 @@ def update_critics(
     moments = len(data.team_target)
     epochs = [shuffled_minibatches(moments, len(data.target), algo, rng) for _ in range(algo.epochs)]
     minibatches = [np.sort(chosen) for epoch in epochs for chosen in epoch]
-    fit = _fit_compiled if compiled_for(data.inputs) else _fit
+    compiled = compiled_for(data.inputs, critics["value"].body.compiled)
+    fit = _fit_compiled if compiled else _fit
     losses, norm_sum = fit(critics, optimiser, data, minibatches, algo)
     steps = len(minibatches)
     metrics = {f"loss/{name if name == 'value' else 'cost_' + name}": total / steps for name, total in losses.items()}
@@ -132,7 +133,7 @@ def _adam_state(optimiser: torch.optim.Optimizer, parameter: Tensor) -> dict[str
 
 
 def critic_losses(critics: dict[str, Critic], data: CriticData, chosen: Rows, algo: AlgoConfig) -> dict[str, Tensor]:
-    """Huber losses in units of each critic's own std, as in models.critic_kernels. chosen: [g] moments."""
+    """Huber losses in units of each critic's own std, as in models.compiled.critics. chosen: [g] moments."""
     starts = data.moment_start[chosen]
     counts = data.moment_start[chosen + 1] - starts
     group = np.repeat(np.arange(len(chosen)), counts)

@@ -86,6 +86,7 @@ class ModelConfig:
     throttle_bias: float = 0.5
     normalise_observation: bool = True
     normalise_value: bool = True
+    compiled: str = "auto"  # auto | off: torch alone
 
 
 @dataclass

@@ -77,6 +77,7 @@ RULES: dict[str, Check] = {
     "model.hidden_sizes": (lambda x: len(x) > 0 and min(x) >= 1, "must list at least one size, each 1 or above"),
     "model.activation": one_of("tanh", "relu"),
     "model.memory_size": COUNT,
+    "model.compiled": one_of("auto", "off"),
     "model.initial_std": POSITIVE,
     "model.steering_std": POSITIVE,
     "model.throttle_bias": (lambda x: -1 <= x <= 1, "must be in [-1, 1]"),

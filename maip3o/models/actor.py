@@ -25,9 +25,10 @@ class Actor(nn.Module):
 
     def __init__(self, observation_size: int, action_size: int, model: ModelConfig) -> None:
         super().__init__()
-        self.encoder = MLP(observation_size, model.hidden_sizes, model.activation)
+        self.compiled = model.compiled == "auto"
+        self.encoder = MLP(observation_size, model.hidden_sizes, model.activation, self.compiled)
         features = model.hidden_sizes[-1]
-        self.gru = PackedGRU(features, model.memory_size) if model.recurrent else None
+        self.gru = PackedGRU(features, model.memory_size, self.compiled) if model.recurrent else None
         self.head = linear(model.memory_size if model.recurrent else features, action_size, gain=0.01)
         initial_std = torch.full((action_size,), model.initial_std)
         if action_size > 1:  # [steering, throttle]
@@ -45,7 +46,9 @@ class Actor(nn.Module):
         if self.gru is None:
             return self.encoder(observation, self.head)
         memories = self.gru(self.encoder(observation), memory, batch_sizes)
-        return dense(memories, [self.head], False, True) if compiled_for(memories) else self.head(memories)
+        if compiled_for(memories, self.compiled):
+            return dense(memories, [self.head], False, True)
+        return self.head(memories)
 
 
 def log_prob(action: Tensor, mean: Tensor, log_std: Tensor) -> Tensor:

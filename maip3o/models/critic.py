@@ -16,7 +16,8 @@ class Critic(nn.Module):
     def __init__(self, observation_size: int, model: ModelConfig) -> None:
         super().__init__()
         memory_size = model.memory_size if model.recurrent else 0
-        self.body = MLP(observation_size + memory_size, model.hidden_sizes, model.activation)
+        sizes, compiled = model.hidden_sizes, model.compiled == "auto"
+        self.body = MLP(observation_size + memory_size, sizes, model.activation, compiled)
         self.head = linear(model.hidden_sizes[-1], 1, gain=1.0)
         self.normaliser = ValueNormaliser(model.normalise_value)
 

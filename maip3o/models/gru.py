@@ -13,14 +13,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maip3o.models.compiled.gru import gru_backward, gru_forward
-from maip3o.models.mlp import array, compiled_for
+from maip3o.models.mlp import array, compiled_for, first_derivative_only
 
 
 class PackedGRU(nn.Module):
     """One layer. F input features, H memory, S packed steps, N chunks."""
 
-    def __init__(self, input_size: int, memory_size: int) -> None:
+    def __init__(self, input_size: int, memory_size: int, compiled: bool = True) -> None:
         super().__init__()
+        self.compiled = compiled
         self.weight_ih = nn.Parameter(torch.empty(3 * memory_size, input_size))
         self.weight_hh = nn.Parameter(torch.empty(3 * memory_size, memory_size))
         self.bias_ih = nn.Parameter(torch.zeros(3 * memory_size))
@@ -32,7 +33,7 @@ class PackedGRU(nn.Module):
     def forward(self, features: Tensor, memory: Tensor, batch_sizes: NDArray[np.int64]) -> Tensor:
         """features [S, F] packed, memory [N, H], batch_sizes: chunks that reach step j. Returns memories [S, H]."""
         weights = (self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
-        if compiled_for(features):
+        if compiled_for(features, self.compiled):
             return _PackedGRU.apply(features, memory, batch_sizes, *weights)
         steps = torch.as_tensor(batch_sizes)
         return torch.gru(features, steps, memory[None], weights, True, 1, 0.0, self.training, False)[0]
@@ -51,6 +52,7 @@ class _PackedGRU(torch.autograd.Function):
         return after
 
     @staticmethod
+    @first_derivative_only
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         features, memory, weight_ih, weight_hh, *saved = ctx.saved_tensors
         d_features = torch.empty_like(features)

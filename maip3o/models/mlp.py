@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,9 +28,39 @@ def linear(inputs: int, outputs: int, gain: float) -> nn.Linear:
     return layer
 
 
-def compiled_for(tensor: Tensor) -> bool:
-    """Whether the compiled functions take this tensor."""
+_this_thread = threading.local()  # policy and critics learn in two threads
+
+
+@contextmanager
+def torch_path() -> Iterator[None]:
+    """Inside, networks run by torch alone: what they compute can be differentiated twice."""
+    before = getattr(_this_thread, "torch_only", False)
+    _this_thread.torch_only = True
+    try:
+        yield
+    finally:
+        _this_thread.torch_only = before
+
+
+def compiled_for(tensor: Tensor, wanted: bool) -> bool:
+    """Whether the compiled functions take this tensor. wanted: of a network with model.compiled=auto."""
+    if not wanted or getattr(_this_thread, "torch_only", False):
+        return False
     return tensor.device.type == "cpu" and tensor.dtype == torch.float32
+
+
+def first_derivative_only(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """For compiled functions: raise where a second derivative is prepared (create_graph=True).
+
+    torch's once_differentiable raises only in .backward(); torch.autograd.grad would leave the gradient out in silence.
+    """
+
+    def checked(ctx: Any, *gradients: Tensor) -> Any:
+        if torch.is_grad_enabled():
+            raise RuntimeError("compiled layers have no second derivative: evaluate inside torch_path()")
+        return backward(ctx, *gradients)
+
+    return checked
 
 
 def array(tensor: Tensor) -> NDArray[np.float32]:
@@ -43,18 +75,18 @@ def arrays(tensors: Sequence[Tensor]) -> tuple[NDArray[np.float32], ...]:
 class MLP(nn.Sequential):
     """Linear and activation, once per hidden size. [S, inputs] -> [S, hidden_sizes[-1]]"""
 
-    def __init__(self, inputs: int, hidden_sizes: Sequence[int], activation: str) -> None:
+    def __init__(self, inputs: int, hidden_sizes: Sequence[int], activation: str, compiled: bool = True) -> None:
         layers: list[nn.Module] = []
         for size in hidden_sizes:
             layers += [linear(inputs, size, nn.init.calculate_gain(activation)), ACTIVATIONS[activation]()]  # type: ignore[arg-type]
             inputs = size
         super().__init__(*layers)
-        self.activation = activation
+        self.activation, self.compiled = activation, compiled
 
     def forward(self, inputs: Tensor, head: nn.Linear | None = None) -> Tensor:
         """With a head: a last layer without activation."""
         layers = [layer for layer in self if isinstance(layer, nn.Linear)] + ([head] if head is not None else [])
-        if compiled_for(inputs):
+        if compiled_for(inputs, self.compiled):
             return dense(inputs, layers, self.activation == "relu", head is not None)
         outputs = super().forward(inputs)
         return outputs if head is None else head(outputs)
@@ -81,6 +113,7 @@ class _Dense(torch.autograd.Function):
         return outputs[-1]
 
     @staticmethod
+    @first_derivative_only
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         inputs, *saved = ctx.saved_tensors
         weights, outputs = saved[: len(saved) // 2], saved[len(saved) // 2 :]
