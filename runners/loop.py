@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from maip3o.runners.log import RunLog
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.seeds import evaluation_seeds, training_seeds
 from maip3o.runners.worker import Job, space_sizes
+
+log = logging.getLogger(__name__)
 
 NOTHING: dict[str, Any] = {
     "iteration": 0,
@@ -118,10 +121,20 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
     if _due(counters["episodes"], config.evaluation.every_episodes, config):
         numbers = _evaluate(config, pool, learner)
         counters["result"] = numbers["evaluation/full/return"]
+        _warn_of_standing_still(numbers)
         counters["seconds"] += time.perf_counter() - updated
         run_log.evaluation(counters, numbers)
     counters["metrics_bytes"] = run_log.metrics_bytes
     return counters
+
+
+def _warn_of_standing_still(numbers: dict[str, float]) -> None:
+    success, time_out = (numbers[f"evaluation/full/{name}"] for name in ("success", "time_out"))
+    if success < 0.05 and time_out > 0.4:
+        log.warning(
+            f"the policy stands still ({100 * time_out:.0f} % out of time, {100 * success:.0f} % arrived): "
+            "the penalty may be too strong; use algo.penalty.growth=odds, or a smaller algo.penalty.eta"
+        )
 
 
 def _due(episodes: int, every: int, config: Config) -> bool:

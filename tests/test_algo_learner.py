@@ -64,6 +64,31 @@ def test_a_growing_penalty_has_the_weight_of_its_progress(progress: float, eta: 
     assert_same_state(*learners)
 
 
+def test_a_weight_by_odds_is_zero_while_nobody_arrives_and_learns_like_mappo() -> None:
+    careful, plain = toy_config(), toy_config()
+    careful.algo.penalty.growth, plain.algo.penalty.name = "odds", "none"
+    learners = [toy_learner(config) for config in (careful, plain)]
+    episodes = toy_rollouts(learners[0], ToyEnv(3, 8), 5)  # a world without a destination
+    metrics = [learner.update(episodes) for learner in learners]
+    assert metrics[0]["policy/eta"] == metrics[0]["policy/competence"] == 0.0
+    assert_same_state(*learners)
+
+
+def test_a_weight_by_odds_follows_the_share_that_arrives_and_is_resumed() -> None:
+    config = toy_config()
+    config.algo.penalty.growth, config.algo.penalty.eta = "odds", 4.0
+    learner, world = toy_learner(config), ToyEnv(3, 8, hazard=0.0, distance=0.0)
+    episodes = toy_rollouts(learner, world, 5)  # everybody arrives
+    for iteration in (1, 2, 3):
+        expected = 1.0 - 0.98**iteration
+        metrics = learner.update(episodes[:5]) if iteration == 1 else learner.update(toy_rollouts(learner, world, 5))
+        assert metrics["policy/competence"] == pytest.approx(expected)
+        assert metrics["policy/eta"] == pytest.approx(expected / (1.0 - expected))
+    again = toy_learner(config)
+    again.load_state_dict(learner.state_dict())
+    assert again.competence == learner.competence
+
+
 @settings(max_examples=25, deadline=None)
 @given(
     agents=st.integers(1, 6),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from maip3o.algo.losses import constraint_loss, cost_surrogate, explained_variance, huber, reward_loss, scale_advantage
-from maip3o.algo.penalties import PENALTIES, get_penalty, penalty_slope
+from maip3o.algo.penalties import PENALTIES, by_odds, get_penalty, penalty_slope
 from maip3o.config.schema import PenaltyConfig
 from maip3o.errors import UserError
 
@@ -75,6 +75,11 @@ def test_celu_equals_relu_while_violated(x: float) -> None:
     argument = torch.tensor([x], dtype=torch.double)
     settings = PenaltyConfig(alpha=ALPHA)
     assert PENALTIES["celu"](argument, settings, LAMBDA) == PENALTIES["relu"](argument, settings, LAMBDA)
+
+
+@pytest.mark.parametrize(("competence", "eta"), [(0.0, 0.0), (0.2, 0.25), (0.75, 3.0), (0.9, 4.0), (1.0, 4.0)])
+def test_the_weight_by_odds_is_bounded_by_eta(competence: float, eta: float) -> None:
+    assert by_odds(PenaltyConfig(eta=4.0), competence).eta == pytest.approx(eta)
 
 
 def test_unknown_penalty_is_the_users_error() -> None:

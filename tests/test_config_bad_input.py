@@ -77,6 +77,12 @@ BAD = [
     ("algo.minibatches=1000", "more than the 640 chunks of an iteration"),
     ("algo.penalty.name=elu", "elu"),
     ("algo.penalty.eta=inf", "algo.penalty.eta=inf: must be 0 or above, and finite"),
+    ("algo.penalty.growth=odd", "algo.penalty.growth=odd: must be one of fixed, odds"),
+    (
+        "algo.penalty.eta_start=0.3",
+        "algo.penalty.eta_start=0.3: algo.penalty.growth=odds decides the weight; "
+        "set algo.penalty.growth=fixed for one that grows with the episodes",
+    ),
     ("algo.penalty.eta_start=-1", "algo.penalty.eta_start=-1.0: must be 0 or above and finite, or null"),
     ("algo.penalty.eta_start=inf", "algo.penalty.eta_start=inf: must be 0 or above and finite, or null"),
     ("algo.penalty.alpha=0", "algo.penalty.alpha=0.0: must be above 0"),

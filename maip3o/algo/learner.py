@@ -17,7 +17,7 @@ from maip3o.algo.constraint import estimate_constraints, unit_factor
 from maip3o.algo.critic_update import CriticData, update_critics
 from maip3o.algo.finite import NonFiniteError, require_finite
 from maip3o.algo.losses import explained_variance, scale_advantage
-from maip3o.algo.penalties import at_progress, get_penalty
+from maip3o.algo.penalties import at_progress, by_odds, get_penalty
 from maip3o.algo.policy_update import (
     PolicyData,
     constraint_diagnostics,
@@ -31,12 +31,14 @@ from maip3o.config.schema import AlgoConfig, Config
 from maip3o.data.batch import Batch, make_batch
 from maip3o.data.chunks import cut_into_chunks, pack
 from maip3o.data.episode import Episode
+from maip3o.envs.contract import Cause
 from maip3o.models.actor import Actor, entropy
 from maip3o.models.critic import Critic, critic_inputs
 from maip3o.models.normaliser import ObservationNormaliser
 
 __all__ = ["Learner", "NonFiniteError"]
 BLOCK_ROWS = 2048
+COMPETENCE_DECAY = 0.98  # per iteration: it remembers some fifty
 
 
 class Learner:
@@ -60,6 +62,7 @@ class Learner:
         parameters = [p for critic in self.critics.values() for p in critic.parameters()]
         self.critic_optimiser = torch.optim.Adam(parameters, lr=self.algo.critic_lr, eps=1e-5, fused=True)
         self.multiplier = torch.zeros(len(self.constraints), dtype=torch.float64)
+        self.competence = 0.0  # moving average of the share of lives that arrive
         self.iteration = 0
 
     def update(self, episodes: Sequence[Episode], progress: float = 0.0) -> dict[str, float]:
@@ -92,7 +95,11 @@ class Learner:
         returns = compute_returns(batch, value, final_value, self.algo)
         metrics = self._constraint_metrics(batch)
         data = self._policy_data(batch, observation, returns, metrics)
-        algo = dataclasses.replace(self.algo, penalty=at_progress(self.algo.penalty, progress))
+        arrived = float((batch.life_cause == Cause.ARRIVED).mean())
+        self.competence = COMPETENCE_DECAY * self.competence + (1.0 - COMPETENCE_DECAY) * arrived
+        penalty = self.algo.penalty
+        penalty = by_odds(penalty, self.competence) if penalty.growth == "odds" else at_progress(penalty, progress)
+        algo = dataclasses.replace(self.algo, penalty=penalty)
         critic_data = self._critic_data(batch, observation, returns)
         metrics |= self._critic_metrics(value, returns)
         # Neither sees what the other changes, so a second core may as well do the critics.
@@ -105,7 +112,8 @@ class Learner:
         self.normaliser.update(batch.observation)
         require_finite(self._named_tensors())
         self.iteration += 1
-        return {**metrics, "policy/lr": self.algo.lr * lr_factor, "policy/eta": algo.penalty.eta}
+        schedule = {"lr": self.algo.lr * lr_factor, "eta": penalty.eta, "competence": self.competence}
+        return {**metrics, **{f"policy/{name}": value for name, value in schedule.items()}}
 
     def _train_policy(
         self, data: PolicyData, returns: Returns, batch: Batch, algo: AlgoConfig, rng: np.random.Generator
@@ -216,6 +224,7 @@ class Learner:
             "actor_optimiser": self.actor_optimiser.state_dict(),
             "critic_optimiser": self.critic_optimiser.state_dict(),
             "multiplier": self.multiplier,
+            "competence": self.competence,
             "iteration": self.iteration,
         }
 
@@ -232,6 +241,7 @@ class Learner:
         self.actor_optimiser.load_state_dict(_copy(state["actor_optimiser"]))
         self.critic_optimiser.load_state_dict(_copy(state["critic_optimiser"]))
         self.multiplier = state["multiplier"].clone()
+        self.competence = float(state.get("competence", 0.0))  # older checkpoints have none
         self.iteration = int(state["iteration"])
 
     def _require_finite_batch(self, batch: Batch) -> None:

@@ -73,6 +73,16 @@ def at_progress(settings: PenaltyConfig, progress: float) -> PenaltyConfig:
     return replace(settings, eta=settings.eta_start + progress * (settings.eta - settings.eta_start))
 
 
+def by_odds(settings: PenaltyConfig, competence: float) -> PenaltyConfig:
+    """The settings with an eta that follows what the policy can do: the odds of arriving, at most the configured eta.
+
+    A policy that cannot drive yet has no weight on its constraints and learns as MAPPO does, so no penalty can freeze
+    it. Theorem 1 asks for eta >= lambda* at the end only: there the odds have grown, or eta bounds them.
+    """
+    odds = competence / (1.0 - competence) if competence < 1.0 else settings.eta
+    return replace(settings, eta=min(odds, settings.eta))
+
+
 def get_penalty(name: str) -> Penalty:
     if name not in PENALTIES:
         raise UserError(f"algo.penalty.name={name}: unknown penalty; choose one of {', '.join(PENALTIES)}")

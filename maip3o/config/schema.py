@@ -38,6 +38,7 @@ class PenaltyConfig:
     name: str = "celu"  # celu | relu | none | log_barrier | lagrangian
     eta: float = 1.0
     eta_start: float | None = None  # the weight grows from it to eta
+    growth: str = "fixed"  # fixed | odds: eta itself, or the odds of arriving, at most eta
     alpha: float = 0.1
     floor_h: float | None = None
     multiplier_lr: float = 0.05  # lagrangian only

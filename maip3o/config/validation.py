@@ -47,6 +47,7 @@ RULES: dict[str, Check] = {
     "algo.name": NAME,
     "algo.penalty.eta": NOT_NEGATIVE,
     "algo.penalty.eta_start": (lambda x: x is None or 0 <= x < math.inf, "must be 0 or above and finite, or null"),
+    "algo.penalty.growth": one_of("fixed", "odds"),
     "algo.penalty.alpha": POSITIVE,
     "algo.penalty.multiplier_lr": POSITIVE,
     "algo.gamma": DISCOUNT,
@@ -164,6 +165,11 @@ def _penalty(config: Config) -> None:
         # From 1 on the floor would lie above 0, where the limit is violated.
         bound = f"algo.penalty.alpha={penalty.alpha}" if penalty.alpha < 1 else "1"
         raise UserError(f"algo.penalty.floor_h={penalty.floor_h}: must be in (0, {bound}), or null")
+    if penalty.growth == "odds" and penalty.eta_start is not None:
+        raise UserError(
+            f"algo.penalty.eta_start={penalty.eta_start}: algo.penalty.growth=odds decides the weight; "
+            "set algo.penalty.growth=fixed for one that grows with the episodes"
+        )
     if config.algo.cost_scale == "horizon" and config.algo.cost_gamma == 1:
         raise UserError("algo.cost_scale=horizon is 1 / (1 - algo.cost_gamma): algo.cost_gamma must be below 1")
     if config.algo.kl_min >= config.algo.kl_max:
