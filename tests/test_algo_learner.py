@@ -77,7 +77,7 @@ def test_a_weight_by_odds_is_zero_while_nobody_arrives_and_learns_like_mappo() -
 def test_a_weight_by_odds_follows_the_share_that_arrives_and_is_resumed() -> None:
     config = toy_config()
     config.algo.penalty.growth, config.algo.penalty.eta = "odds", 4.0
-    learner, world = toy_learner(config), ToyEnv(3, 8, hazard=0.0, distance=0.0)
+    learner, world = toy_learner(config), ToyEnv(3, 8, hazard=0.0, distance=1e-9)
     episodes = toy_rollouts(learner, world, 5)  # everybody arrives
     for iteration in (1, 2, 3):
         expected = 1.0 - 0.98**iteration
