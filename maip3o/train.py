@@ -22,11 +22,11 @@ from maip3o.runners.prerequisites import check_init_observation, check_simulator
 from maip3o.runners.sweep import command_lines, report_ends
 
 
-def run(config: Config, directory: Path) -> float:
+def run(config: Config, directory: Path, prolong: bool = False) -> float:
     """Train in `directory`, from its checkpoint if it has one; returns the figure that sweepers optimise."""
     from maip3o.runners.run import run  # torch takes a second to load: a typing mistake is answered sooner
 
-    return run(config, directory)
+    return run(config, directory, prolong)
 
 
 @hydra.main(version_base="1.3", config_path=str(FOLDER), config_name="config")
@@ -111,7 +111,7 @@ def resume(overrides: list[str], config_dir: str | None, multirun: bool) -> None
             raise UserError(f"{text}: not with resume=, a run goes on alone and in its own directory")
     directory = Path(runs[0])
     config = continued_config(directory, others, config_dir)
-    run(config, directory)
+    run(config, directory, prolong=True)
 
 
 def _is_resume(override: str) -> bool:

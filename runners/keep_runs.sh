@@ -11,7 +11,7 @@ fi
 python="${PYTHON:-python}" name="$1"
 for run in "runs/$name"/*/*/*/seed*/; do
   test "$run/evaluation.json" -nt "$run/metrics.jsonl" || "$python" -m maip3o.evaluate checkpoint="$run" episodes="${EPISODES:-100}"
-  variant="$(basename "$(dirname "$run")")"
+  variant="$(basename "$(dirname "$run")" | sed -E 's/(^|,)total_episodes=[0-9]+//; s/^,//')" # the experiment says how long
   "$python" -m maip3o.record "$run" out="results/$name/${variant#default}" every=20
 done
 "$python" -m maip3o.plot "results/$name" out="runs/$name/figures"

@@ -12,6 +12,7 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
 from maip3o.config.compose import compose, compose_tree, told_in_one_line, typed
+from maip3o.config.identity import LENGTH, makes_another_experiment
 from maip3o.config.overrides import GROUPS, check_overrides, parse
 from maip3o.config.schema import Config, from_dict
 from maip3o.config.validation import validate
@@ -19,34 +20,35 @@ from maip3o.errors import UserError
 from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
 
-MAY_CHANGE = (
-    "total_episodes",
-    "num_workers",
-    "torch_threads",
-    "device",
-    "checkpoint_every_episodes",
-    "resume",
-    "runner.",
-    "logger.",
-    "evaluation.",
-)
-"""What a continued run may set anew: how long, on what, and how it is watched. Anything else is another experiment."""
 
-
-def find_start(config: Config, directory: Path) -> Checkpoint | None:
-    """The checkpoint from which this config may go on; None in a directory without one."""
+def find_start(config: Config, directory: Path, prolong: bool = False) -> Checkpoint | None:
+    """The checkpoint from which this config may go on; None without one. `prolong`: to another length."""
     path = directory / "checkpoints" / "last.pt"
     if not path.exists():
         return None
     start = checkpoint.load(path)
     refuse_another_experiment(start.config, config, directory)
+    for key in LENGTH:
+        before, now = getattr(start.config, key, None), getattr(config, key, None)
+        if before != now and not prolong and not _has_passed(start, config):
+            raise UserError(
+                f"{key}={now}: the run in {directory} has {before}; a run of another length is another run "
+                f"(hydra.run.dir=...), and resume={directory} {key}=... prolongs this one"
+            )
     return start
 
 
+def _has_passed(start: Checkpoint, config: Config) -> bool:
+    """A run that was prolonged has this config's end behind it: the first command, given again, finds it finished."""
+    longer = start.config.total_episodes > config.total_episodes
+    return longer and bool(start.counters["episodes"] >= config.total_episodes)
+
+
 def refuse_another_experiment(old: Config, new: Config, directory: Path) -> None:
+    """Refuse any other setting than how it runs and how long: `find_start` and `continued_config` look at that."""
     before, after = _flat(asdict(old)), _flat(asdict(new))
     for key in sorted(before.keys() | after.keys()):
-        if not key.startswith(MAY_CHANGE) and before.get(key) != after.get(key):
+        if makes_another_experiment(key) and key not in LENGTH and before.get(key) != after.get(key):
             raise UserError(
                 f"{key}={after.get(key)}: the run in {directory} has {before.get(key)}; "
                 "another experiment needs another directory (hydra.run.dir=...)"

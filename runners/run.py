@@ -22,13 +22,15 @@ from maip3o.runners.loop import train
 from maip3o.runners.resume import find_start
 
 
-def run(config: Config, directory: Path) -> float:
+def run(config: Config, directory: Path, prolong: bool = False) -> float:
     """Train in `directory` to config.total_episodes, from the directory's checkpoint if it has one.
+
+    A run of another length is another run, unless it is to `prolong` the one that is there.
 
     Returns the last evaluation's return (without evaluations: the last iteration's), the figure for sweepers.
     """
     with only_one_trainer(directory), _terminate_like_interrupt():
-        start = find_start(config, directory)
+        start = find_start(config, directory, prolong)
         if start is not None and start.counters["episodes"] >= config.total_episodes:
             if not config.logger.quiet:
                 print(f"{directory}: finished before, {start.counters['episodes']} episodes")

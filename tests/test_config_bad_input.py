@@ -309,8 +309,17 @@ def test_config_is_typed() -> None:
 
 def test_settings_that_make_no_other_experiment_do_not_change_the_directory() -> None:
     plain = compose([SCENARIO])[1]
-    assert compose([SCENARIO, "num_workers=1", "total_episodes=40", "runner=ray", "logger.quiet=true"])[1] == plain
+    assert compose([SCENARIO, "num_workers=1", "total_episodes=2000", "runner=ray", "logger.quiet=true"])[1] == plain
+    assert compose([SCENARIO, "evaluation.episodes=3", "runner.max_attempts=2", "device=cpu"])[1] == plain
     assert compose([SCENARIO, "algo.clip=0.1"])[1] != plain
+
+
+def test_a_run_of_another_length_has_another_directory() -> None:
+    assert compose([SCENARIO, "total_episodes=40"])[1] == Path("runs/intersection/maip3o/total_episodes=40/seed0")
+    named = compose([SCENARIO, "algo.clip=0.1", "total_episodes=40"])[1]
+    assert named == Path("runs/intersection/maip3o/algo.clip=0.1,total_episodes=40/seed0")
+    from_a_file = compose([SCENARIO, "+experiment=smoke"])[1]  # the experiment's file sets the length
+    assert from_a_file == Path("runs/intersection/maip3o/total_episodes=8/seed0")
 
 
 def test_configs_of_ones_own(tmp_path: Path) -> None:

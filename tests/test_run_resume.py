@@ -109,6 +109,16 @@ def test_printed_command_goes_on_whatever_the_first_one_was(without_first_line: 
     assert yaml.safe_load((without_first_line / ".hydra" / "config.yaml").read_text())["total_episodes"] == 8
 
 
+def test_another_length_is_another_run_unless_it_is_resumed(tmp_path: Path) -> None:
+    train_inline(compose(FIRST, CONF)[0], tmp_path)
+    with pytest.raises(UserError, match=r"total_episodes=8: the run in .* has 4; .* resume="):
+        train_inline(compose([*FIRST, "total_episodes=8"], CONF)[0], tmp_path)
+    with patch.object(loop, "make_pool", lambda runner, num_workers: Pool(InlineWorker, 1, runner)):
+        train.resume([f"resume={tmp_path}", "total_episodes=8"], CONF, multirun=False)
+    train_inline(compose(FIRST, CONF)[0], tmp_path)  # the first command again: finished
+    assert checkpoint.load(tmp_path / "checkpoints" / "last.pt").counters["episodes"] == 8
+
+
 def test_constraints_in_another_order_are_refused(tmp_path: Path) -> None:
     added = ["+constraints.crash.limit=0.2", "+constraints.off_road.limit=0.3"]
     old, new = (compose([*FIRST, *texts], CONF)[0] for texts in (added, reversed(added)))

@@ -74,7 +74,7 @@ def test_same_bytes_after_a_resume_and_no_duplicate_lines(undisturbed: Path, tmp
     train_inline(toy_config(total_episodes=8), tmp_path)
     with (tmp_path / "metrics.jsonl").open("a") as file:
         file.write('{"kind": "iteration", "episodes": 12}\n{"half a li')  # a kill after the checkpoint
-    train_inline(toy_config(), tmp_path)
+    train_inline(toy_config(), tmp_path, prolong=True)
     assert final_state(tmp_path) == final_state(undisturbed)
     lines = [(record["kind"], record["episodes"]) for record in records(tmp_path)]
     assert lines == [(record["kind"], record["episodes"]) for record in records(undisturbed)]
@@ -173,7 +173,7 @@ def test_another_experiment_in_the_same_directory_is_refused(undisturbed: Path) 
 def test_a_prolonged_run_follows_the_schedule_of_its_new_length(tmp_path: Path) -> None:
     algo = replace(toy_config().algo, lr=1e-3, lr_schedule="linear")
     train_inline(toy_config(algo=algo, total_episodes=4), tmp_path)
-    train_inline(toy_config(algo=algo, total_episodes=8), tmp_path)
+    train_inline(toy_config(algo=algo, total_episodes=8), tmp_path, prolong=True)
     rates = [line["policy/lr"] for line in records(tmp_path) if line["kind"] == "iteration"]
     assert rates == pytest.approx([1e-3, 0.5e-3])
 
@@ -207,14 +207,14 @@ def test_full_disk_leaves_the_checkpoint_before_intact(tmp_path: Path) -> None:
     )  # the kernel refuses to write more, as on a full disk
     try:
         with pytest.raises(RunError, match=r"cannot write the checkpoint .*last\.pt still holds the one before"):
-            train_inline(toy_config(), tmp_path)
+            train_inline(toy_config(), tmp_path, prolong=True)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, handler)
     assert last.read_bytes() == before
     assert not list(last.parent.glob(".*"))
     assert json.loads((tmp_path / "status.json").read_text())["state"] == "failed"
-    train_inline(toy_config(), tmp_path)
+    train_inline(toy_config(), tmp_path, prolong=True)
 
 
 def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +228,7 @@ def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(Learner, "load_state_dict", poisoned)
     with pytest.raises(RunError, match=r"in iteration 2: .*not_finite\.pt holds what went in"):
-        train_inline(toy_config(), tmp_path)
+        train_inline(toy_config(), tmp_path, prolong=True)
     assert checkpoint.load(tmp_path / "checkpoints" / "last.pt").counters["episodes"] == 4
 
     monkeypatch.undo()

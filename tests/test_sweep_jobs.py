@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ from maip3o.config.compose import compose as compose_run
 from maip3o.config.compose import register
 from maip3o.config.overrides import FOLDER
 from maip3o.errors import UserError
-from maip3o.runners import sweep
+from maip3o.runners import checkpoint, sweep
 from maip3o.runners.job import Ending, ending, execute
 from maip3o.runners.launchers import _few_at_once
 from maip3o.runners.sweep import Job, command_lines, cores_per_job, prepare, table
@@ -43,11 +44,22 @@ def launch(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
+def _set_length(path: Path, episodes: int) -> None:
+    begun = checkpoint.load(path)
+    begun.config.total_episodes = episodes
+    checkpoint.save(path, begun)
+
+
 @pytest.mark.slow
 def test_a_sweep_skips_what_is_finished_and_goes_on_with_the_rest(tmp_path: Path) -> None:
     done = launch(tmp_path, "seed=0", "total_episodes=2")
     assert done.returncode == 0, done.stderr
-    first = next(tmp_path.glob("runs/toy/maip3o/*/seed0"))
+    short = next(tmp_path.glob("runs/toy/maip3o/*/seed0"))
+    first = compose_run([*SHORT, "seed=0"], TOY[1])[1]
+    assert short != tmp_path / first  # another length is another run
+    first = tmp_path / first
+    shutil.copytree(short, first)
+    _set_length(first / "checkpoints" / "last.pt", 4)  # as if it had been stopped half-way
     begun = (first / "metrics.jsonl").read_bytes()
 
     done = launch(tmp_path, "seed=0")

@@ -62,10 +62,10 @@ class InlineWorker:
         pass
 
 
-def train_inline(config: Config, directory: Path) -> float:
+def train_inline(config: Config, directory: Path, prolong: bool = False) -> float:
     """A run without worker processes."""
     with patch.object(loop, "make_pool", lambda runner, num_workers: Pool(InlineWorker, 1, runner)):
-        return run(config, directory)
+        return run(config, directory, prolong)
 
 
 @contextmanager

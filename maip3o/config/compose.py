@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from maip3o.config.identity import variant
 from maip3o.config.overrides import FOLDER, check_overrides, hint, options
 from maip3o.config.schema import Config, from_dict
 from maip3o.config.validation import validate
@@ -34,17 +34,7 @@ def register() -> None:
     # A new constraint is `+constraints.crash.limit=0.2`, and omegaconf cannot begin one in a typed dictionary.
     open_constraints: list[Any] = [("constraints", dict[str, Any], field(default_factory=dict))]
     ConfigStore.instance().store(name="schema", node=make_dataclass("Schema", open_constraints, bases=(Config,)))
-    OmegaConf.register_new_resolver("variant", variant, replace=True)
-
-
-def variant(overrides: str) -> str:
-    """Name of the directory for runs with these overrides: themselves while that is a sensible name."""
-    name = overrides.replace("/", "_").replace("+", "")
-    # As a sweep writes them, so that 1e-3 and 0.001 are one experiment.
-    name = re.sub(r"(?<==)-?[\d.]+e-?\d+(?=,|$)", lambda number: str(float(number[0])), name)
-    if len(name) > 120:
-        name = f"{name[:100]}_{hashlib.sha256(overrides.encode()).hexdigest()[:8]}"
-    return name or "default"
+    OmegaConf.register_new_resolver("variant", lambda texts, _root_: variant(texts, _root_), replace=True)
 
 
 def compose(overrides: Sequence[str], config_dir: str | None = None) -> tuple[Config, Path]:

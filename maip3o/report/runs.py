@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,24 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from maip3o.config.identity import makes_another_experiment
+
 AXES = {"episodes": "training episodes", "env_steps": "environment steps", "seconds": "wall time (h)"}
 """What a curve may be drawn against, with the label of the axis."""
 
 SMOOTHING = 100
 """Training episodes of a running mean, as RLlib smooths what CoPO's authors publish the best of."""
-
-NOT_THE_EXPERIMENT = (
-    "seed",
-    "resume",
-    "num_workers",
-    "torch_threads",
-    "device",
-    "checkpoint_every_episodes",
-    "logger",
-    "runner",
-    "evaluation.every_episodes",
-)
-"""Settings that change how a run is computed or watched, not what is compared."""
 
 BEFORE_THE_OPTION = {"algo.kl_test": "minibatch", "scenario.observation": "linear"}
 """Options that are newer than some runs, with what those did. (One whose default is null needs no entry.)"""
@@ -119,10 +108,6 @@ def is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _under(key: str, prefixes: Iterable[str]) -> bool:
-    return any(key == prefix or key.startswith(prefix + ".") for prefix in prefixes)
-
-
 def flatten(nested: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """{"a": {"b": 1}} -> {"a.b": 1}; an empty mapping stays a value."""
     flat: dict[str, Any] = {}
@@ -141,7 +126,7 @@ def compared(settings: Mapping[str, Any]) -> dict[str, Any]:
     Seeds that each go on from the run of the same seed (`init: .../seed${seed}`) are one experiment.
     """
     known = {**BEFORE_THE_OPTION, **settings}
-    kept = {k: v for k, v in known.items() if v is not None and not _under(k, NOT_THE_EXPERIMENT)}
+    kept = {k: v for k, v in known.items() if v is not None and k != "seed" and makes_another_experiment(k)}
     if "init" in kept:
         start = Path(str(kept["init"]).removesuffix("/checkpoints/last.pt"))
         kept["init"] = str(start.parent if start.name == f"seed{settings.get('seed')}" else start)
