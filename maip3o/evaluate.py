@@ -17,7 +17,7 @@ python -m maip3o.evaluate checkpoint=<run directory | file | shipped name> [key=
   versus=<checkpoint>  a second policy: video of both on the same seed, side by side
   replay=false         true: an interactive HTML page of each filmed episode
   out=<folder>         where everything goes (default: evaluation.json and figures into the run's directory,
-                       videos into eval_videos/<policy>/)
+                       videos into eval_videos/<policy>_<its settings>/)
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from rich.console import Console
 from rich.table import Table
 
 from maip3o.config import options
+from maip3o.config.identity import fingerprint
 from maip3o.config.schema import Config, RunnerConfig
 from maip3o.config.validation import validate_driving
 from maip3o.errors import UserError, exit_on_user_error
@@ -161,7 +162,7 @@ def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]
         folder = videos = Path(request.out)
     else:
         folder = run_directory(policy.path) or Path("runs") / "evaluations" / policy.name
-        videos = Path("eval_videos") / policy.name
+        videos = Path("eval_videos") / f"{policy.name}_{fingerprint(policy.config)}"
     require_writable(folder, "out")
     if wants_video:
         require_writable(videos, "out")

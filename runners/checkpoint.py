@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shutil
+import sys
 import warnings
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -131,6 +132,35 @@ def load(path: Path | str) -> Checkpoint:
         raise UserError(f"checkpoint {path}: its config is not one of ours ({str(error).splitlines()[0]})") from None
     except KeyError as error:
         raise UserError(f"checkpoint {path}: {error} is missing") from None
+
+
+def mend(directory: Path) -> None:
+    """If last.pt of a run cannot be read, put the newest intact checkpoint beside it in its place, and say so.
+
+    The damaged file stays as last.pt.damaged. Without an intact one nothing is changed: `load` will say what is wrong.
+    """
+    last = directory / "checkpoints" / "last.pt"
+    if not last.exists() or _is_intact(last):
+        return
+    others = [path for path in last.parent.glob("*.pt") if path != last and _is_intact(path)]
+    if not others:
+        return
+    newest = max(others, key=lambda path: load(path).counters["episodes"])
+    os.replace(last, last.with_name("last.pt.damaged"))
+    _second_name(newest, last)
+    print(
+        f"{last} is damaged, kept as last.pt.damaged: going on from {newest.name}, "
+        f"episode {load(last).counters['episodes']}",
+        file=sys.stderr,
+    )
+
+
+def _is_intact(path: Path) -> bool:
+    try:
+        load(path)
+    except UserError:
+        return False
+    return True
 
 
 def find_checkpoint(name: Path | str) -> Path:

@@ -12,7 +12,7 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
 from maip3o.config.compose import compose, compose_tree, told_in_one_line, typed
-from maip3o.config.identity import LENGTH, makes_another_experiment
+from maip3o.config.identity import LENGTH, flat, makes_another_experiment
 from maip3o.config.overrides import GROUPS, check_overrides, parse
 from maip3o.config.schema import Config, from_dict
 from maip3o.config.validation import validate
@@ -23,6 +23,7 @@ from maip3o.runners.checkpoint import Checkpoint
 
 def find_start(config: Config, directory: Path, prolong: bool = False) -> Checkpoint | None:
     """The checkpoint from which this config may go on; None without one. `prolong`: to another length."""
+    checkpoint.mend(directory)
     path = directory / "checkpoints" / "last.pt"
     if not path.exists():
         return None
@@ -46,7 +47,7 @@ def _has_passed(start: Checkpoint, config: Config) -> bool:
 
 def refuse_another_experiment(old: Config, new: Config, directory: Path) -> None:
     """Refuse any other setting than how it runs and how long: `find_start` and `continued_config` look at that."""
-    before, after = _flat(asdict(old)), _flat(asdict(new))
+    before, after = flat(asdict(old)), flat(asdict(new))
     for key in sorted(before.keys() | after.keys()):
         if makes_another_experiment(key) and key not in LENGTH and before.get(key) != after.get(key):
             raise UserError(
@@ -67,6 +68,7 @@ def continued_config(directory: Path, overrides: Sequence[str], config_dir: str 
     """
     if not directory.is_dir():
         raise UserError(f"resume={directory}: no such run directory")
+    checkpoint.mend(directory)
     path = directory / "checkpoints" / "last.pt"
     start = checkpoint.load(path) if path.exists() else None
     try:
@@ -91,9 +93,9 @@ def continued_config(directory: Path, overrides: Sequence[str], config_dir: str 
 
 def _changed(old: Config, before: Config, after: Config) -> Config:
     """`old` with what differs between `before` and `after`."""
-    was, now = _flat(asdict(before)), _flat(asdict(after))
+    was, now = flat(asdict(before)), flat(asdict(after))
     changed = {key: value for key, value in now.items() if key not in was or was[key] != value}
-    return validate(from_dict(_nest({**_flat(asdict(old)), **changed})))
+    return validate(from_dict(_nest({**flat(asdict(old)), **changed})))
 
 
 def _applied(config: Config, overrides: Sequence[str], config_dir: str | None) -> Config:
@@ -123,14 +125,6 @@ def _first_overrides(directory: Path) -> list[str]:
 def key_of(override: str) -> str:
     """`++a.b=1` -> a.b"""
     return override.partition("=")[0].lstrip("+~")
-
-
-def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """{"a": {"b": 1}} -> {"a.b": 1}; an empty dictionary stays a value."""
-    flat: dict[str, Any] = {}
-    for key, value in tree.items():
-        flat.update(_flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {prefix + key: value})
-    return flat
 
 
 def _nest(flat: dict[str, Any]) -> dict[str, Any]:

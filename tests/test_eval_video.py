@@ -160,6 +160,14 @@ def test_outcomes_prefer_episodes_that_show_nothing_else() -> None:
     assert worst_seeds(table, 2) == [1, 0]
 
 
+def test_an_episode_is_filmed_once_whatever_happened_in_it() -> None:
+    one = np.ones(1)
+    names = ("success", "crash_vehicle", "crash_object", "crash_sidewalk", "off_road", "time_out", "cut", "eliminated")
+    causes = dict.fromkeys(names, one)
+    table = EpisodeTable(np.arange(1), one, 8 * one, one, one, one, one, causes, one, one, one)
+    assert outcome_seeds(table) == {"success": 0}
+
+
 def test_reel_windows_end_shortly_after_the_crash() -> None:
     (window,) = crash_windows(make_footage())
     assert window[0] == 0

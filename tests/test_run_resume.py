@@ -13,7 +13,7 @@ from maip3o.errors import UserError
 from maip3o.runners import checkpoint, loop
 from maip3o.runners.pool import Pool
 from maip3o.runners.resume import continued_config, refuse_another_experiment
-from tests.toy_run import InlineWorker, train_inline
+from tests.toy_run import InlineWorker, toy_config, train_inline
 
 CONF = str(Path(__file__).parent / "conf")
 FIRST = ["+scenario=toy", "algo=mappo", "total_episodes=4", "episodes_per_iteration=4", "algo.lr=0.002", "seed=5"]
@@ -142,6 +142,25 @@ def test_damaged_checkpoint_is_named(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "checkpoints" / "last.pt").write_bytes(whole[:1000])
     with pytest.raises(UserError, match="damaged"):
         continued_config(tmp_path, [], CONF)
+
+
+def test_a_damaged_last_checkpoint_is_put_aside_for_the_newest_intact_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = toy_config(total_episodes=12)
+    train_inline(config, tmp_path / "whole")
+    train_inline(config, tmp_path / "torn")
+    folder = tmp_path / "torn" / "checkpoints"
+    (folder / "last.pt").write_bytes((folder / "last.pt").read_bytes()[:1000])
+    capsys.readouterr()
+    train_inline(config, tmp_path / "torn")
+    assert (
+        "last.pt is damaged, kept as last.pt.damaged: going on from previous.pt, episode 8" in capsys.readouterr().err
+    )
+    assert (folder / "last.pt.damaged").stat().st_size == 1000
+    ours, theirs = (checkpoint.load(tmp_path / name / "checkpoints" / "last.pt") for name in ("whole", "torn"))
+    for name, tensor in ours.learner["actor"].items():
+        assert tensor.equal(theirs.learner["actor"][name])
 
 
 def test_command_goes_on_and_remembers_the_new_length(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -66,3 +68,17 @@ def _lengths(composed: DictConfig | None) -> list[str]:
     usual = Config()
     found = {key: OmegaConf.select(composed, key) for key in LENGTH}
     return [f"{key}={value}" for key, value in found.items() if value != getattr(usual, key)]
+
+
+def fingerprint(config: Config) -> str:
+    """Six characters that two configs share if, and hardly ever unless, they are the same experiment and seed."""
+    settings = {key: value for key, value in flat(asdict(config)).items() if makes_another_experiment(key)}
+    return hashlib.sha256(repr(sorted(settings.items())).encode()).hexdigest()[:6]
+
+
+def flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """{"a": {"b": 1}} -> {"a.b": 1}; an empty dictionary stays a value."""
+    values: dict[str, Any] = {}
+    for key, value in tree.items():
+        values.update(flat(value, f"{prefix}{key}.") if isinstance(value, dict) and value else {prefix + key: value})
+    return values

@@ -19,15 +19,14 @@ BEFORE_STEPS, AFTER_STEPS, LONGEST_WINDOW = 35, 8, 90
 def outcome_seeds(table: EpisodeTable) -> dict[str, int]:
     """Outcome -> seed of the episode with the largest share of it; outcomes that never happened are not in it.
 
-    An episode that already shows another outcome is taken only if there is no other; ties go to the lower seed.
+    An episode has one film: an outcome seen only where another was filmed gets none. Ties go to the lower seed.
     """
     seeds: dict[str, int] = {}
     for name in (name for name in CAUSE_NAMES if name != "cut"):
         shares = table.causes[name] / table.lives
         fresh = np.where(np.isin(table.seed, list(seeds.values())), 0.0, shares)
-        best = fresh if fresh.max() > 0 else shares
-        if best.max() > 0:
-            seeds[name] = int(table.seed[int(best.argmax())])
+        if fresh.max() > 0:
+            seeds[name] = int(table.seed[int(fresh.argmax())])
     return seeds
 
 
