@@ -14,7 +14,8 @@ import torch
 from eval_policies import make_run
 
 from maip3o import evaluate, export, replay
-from maip3o.config.schema import RunnerConfig, options
+from maip3o.config import options
+from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import ELIMINATED
 from maip3o.errors import UserError
