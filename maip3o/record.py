@@ -1,8 +1,8 @@
-"""Keep a run for good in little space: python -m maip3o.record <run directory>... out=results/<name> [every=10]
+"""Keep runs for good in little space: python -m maip3o.record <run directory>... out=results/<name> [every=10]
 
-Copies configuration, versions, state and evaluation of each run, and its metrics with `every` iterations averaged into
-one, to out/<scenario>/<algo>/seed<n>. No checkpoints, no TensorBoard events, no paths of the machine.
-`python -m maip3o.plot` and `python -m maip3o.report` read records like runs.
+Writes results/<name>.json.gz, or adds to it: of each run its configuration, versions, state and evaluation, and those
+metrics that figures and tables show, `every` iterations averaged into one. A run that is there already is replaced.
+`python -m maip3o.plot` and `python -m maip3o.report` read such a file like run directories.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import math
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import yaml
 
 from maip3o.config.arguments import paths_and_options
 from maip3o.config.options import integer
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.report.reading import UnusableRun, read_run
+from maip3o.report.reading import require_runs
+from maip3o.report.records import SUFFIX, read_records, write_records
 from maip3o.report.runs import Run
 from maip3o.runners.directory import require_writable
 from maip3o.runners.log import COUNTERS
 
-FILES = (".hydra/config.yaml", ".hydra/overrides.yaml", "versions.json", "status.json", "evaluation.json")
+SHOWN = re.compile(r"rollout/|evaluation/|speed/|constraint/[^/]+/(mean|uncensored|limit)$")
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -35,44 +35,40 @@ def main(arguments: Sequence[str]) -> None:
     paths, options = paths_and_options(arguments, {"out": "", "every": "10"})
     if not paths or not options["out"]:
         raise UserError("write: python -m maip3o.record <run directory>... out=results/<name>")
-    require_writable(Path(options["out"]), "out")
+    out = Path(options["out"].removesuffix(SUFFIX) + SUFFIX)
+    require_writable(out.parent, "out")
     every = integer(1, 1_000_000)("every", options["every"])
-    runs: dict[Path, Run] = {}
-    for path in paths:
-        run = _read(path)
-        target = Path(options["out"]) / run.scenario / run.algo / f"seed{run.seed}"
-        if target in runs or (target.exists() and _experiment(_read(target)) != _experiment(run)):
-            raise UserError(f"{path}: {target} holds a run with other settings; choose another out")
-        runs[target] = run
-    for target, run in runs.items():
-        record(run, target, every)
-        print(target)
+    found, remarks = require_runs(paths)
+    for remark in remarks:
+        print(remark, file=sys.stderr)
+    kept = _kept(out)
+    for run in (compact(run, every) for run in found):
+        name = next((name for name, other in kept.items() if _identity(other) == _identity(run)), None)
+        name = name or f"{run.scenario}/{run.algo}/{run.config_hash}/seed{run.seed}"
+        kept[name] = run
+        print(f"{out}/{name}")
+    write_records(out, kept)
 
 
-def _experiment(run: Run) -> str:
-    """Its settings as a record holds them, but for its length: a run may be prolonged."""
-    settings = {**run.compared_settings, "init": run.settings.get("init")}
-    return without_paths(str(sorted((k, v) for k, v in settings.items() if k != "total_episodes")))
-
-
-def _read(path: Path) -> Run:
+def _kept(out: Path) -> dict[str, Run]:
     try:
-        return read_run(path)[0]
-    except UnusableRun as reason:
-        raise UserError(f"{path}: {reason}") from None
+        return {str(run.directory.relative_to(out)): run for run in read_records(out)} if out.exists() else {}
+    except ValueError as reason:
+        raise UserError(f"out={out}: {reason}") from None
 
 
-def record(run: Run, target: Path, every: int) -> None:
-    (target / ".hydra").mkdir(parents=True, exist_ok=True)
-    for name in FILES:
-        if (run.directory / name).is_file():
-            text = without_paths((run.directory / name).read_text(encoding="utf-8"))
-            (target / name).write_text(text, encoding="utf-8")
-    # Of Hydra's own file, which is full of paths, only what names the run.
-    choices = {"hydra": {"runtime": {"choices": {"scenario": run.scenario, "algo": run.algo}}}}
-    (target / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump(choices), encoding="utf-8")
-    lines = [json.dumps({key: _short(value) for key, value in line.items()}) for line in thinned(run.records, every)]
-    (target / "metrics.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+def _identity(run: Run) -> tuple[str, str, str, int]:
+    return run.scenario, run.algo, run.config_hash, run.seed
+
+
+def compact(run: Run, every: int) -> Run:
+    """The run as a record holds it: short, and without paths of the machine."""
+    facts = {name: getattr(run, name) for name in ("settings", "versions", "status", "evaluation")}
+    records = [
+        {key: _short(value) for key, value in line.items() if key in ("kind", *COUNTERS) or SHOWN.match(key)}
+        for line in thinned(run.records, every)
+    ]
+    return replace(run, records=records, **json.loads(without_paths(json.dumps(facts))))
 
 
 def thinned(records: Sequence[dict[str, Any]], every: int) -> list[dict[str, Any]]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from maip3o.errors import UserError
+from maip3o.plot import plot
 from maip3o.record import main, thinned, without_paths
-from maip3o.report.reading import read_run
+from maip3o.report.reading import require_runs
+from maip3o.report.records import read_records
 from tests.toy_run import toy_config, train_inline
 
 
@@ -36,34 +37,41 @@ def test_evaluations_stay_and_no_block_reaches_across_one() -> None:
 def test_a_record_reads_like_the_run_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     train_inline(toy_config(), run)
-    (run / ".hydra").mkdir(exist_ok=True)
-    (run / ".hydra" / "config.yaml").write_text("seed: 3\nscenario: {name: toy}\nalgo: {name: maip3o}\n")
     main([str(run), f"out={out}", "every=2"])
     target = Path(capsys.readouterr().out.split()[-1])
-    assert target == out / "toy" / "maip3o" / "seed3"
-    record, _ = read_run(target)
-    before, _ = read_run(run)
+    assert target.is_relative_to(tmp_path / "out.json.gz" / "toy" / "maip3o")
+    (record,), (before,) = (require_runs([path])[0] for path in (target, run))
     assert record.records[-1]["episodes"] == before.records[-1]["episodes"]
-    assert (record.scenario, record.algo, record.settings) == (before.scenario, before.algo, before.settings)
-    assert not (target / "checkpoints").exists()
+    assert (record.scenario, record.algo, record.config_hash) == (before.scenario, before.algo, before.config_hash)
     assert len(record.records) < len(before.records)
-    assert json.loads((target / "versions.json").read_text())["packages"]["torch"]
-    main([str(run), f"out={out}"])  # the same run again
-    with (run / ".hydra" / "config.yaml").open("a") as stream:
-        stream.write("total_episodes: 9\nnum_workers: 2\n")
-    main([str(run), f"out={out}"])  # prolonged
-    config = (run / ".hydra" / "config.yaml").read_text()  # and resumed by a version with a new option
-    (run / ".hydra" / "config.yaml").write_text(config + "algo.kl_test: minibatch\n")
-    main([str(run), f"out={out}"])
-    (run / ".hydra" / "config.yaml").write_text(config)
-    with (run / ".hydra" / "config.yaml").open("a") as stream:
-        stream.write("init: /somewhere/stage_1/seed3\n")
-    other = tmp_path / "second_stage"
-    for _ in range(2):  # a record of it holds no path
-        main([str(run), f"out={other}"])
-    (run / ".hydra" / "config.yaml").write_text("seed: 3\nscenario: {name: toy}\nalgo: {name: maip3o, lr: 1}\n")
-    with pytest.raises(UserError, match="holds a run with other settings"):
-        main([str(run), f"out={out}"])
+    assert record.versions["packages"]["torch"]
+
+
+def test_a_run_recorded_again_replaces_itself_and_another_stands_beside_it(tmp_path: Path) -> None:
+    for seed in (0, 1, 1):
+        train_inline(toy_config(seed=seed), tmp_path / f"run{seed}")
+        main([str(tmp_path / f"run{seed}"), f"out={tmp_path / 'out'}"])
+    assert [run.seed for run in read_records(tmp_path / "out.json.gz")] == [0, 1]
+
+
+def test_the_printed_table_of_a_record_is_that_of_its_runs(tmp_path: Path) -> None:
+    runs = [tmp_path / f"run{seed}" for seed in (0, 1)]
+    for seed, run in enumerate(runs):
+        train_inline(toy_config(seed=seed), run)
+    main([*map(str, runs), f"out={tmp_path / 'out'}", "every=1"])
+    rows = []
+    for paths, name in ((runs, "of_runs"), ([tmp_path / "out.json.gz"], "of_record")):
+        plot([*map(str, paths), f"out={tmp_path / name}"])
+        rows.append((tmp_path / name / "results.md").read_text())
+    assert rows[0] == rows[1]
+
+
+def test_a_damaged_record_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "out.json.gz").write_bytes(b"no gzip")
+    train_inline(toy_config(total_episodes=4), tmp_path / "run")
+    with pytest.raises(UserError, match="damaged"):
+        main([str(tmp_path / "run"), f"out={tmp_path / 'out'}"])
+    assert (tmp_path / "out.json.gz").read_bytes() == b"no gzip"
 
 
 def test_paths_of_the_machine_are_left_out() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from maip3o.errors import UserError
+from maip3o.report.records import SUFFIX, read_records, record_file
 from maip3o.report.runs import Run, flatten, is_number
 
 RUN_MARKS = (".hydra", "metrics.jsonl", "status.json", "checkpoints")
@@ -33,7 +34,10 @@ def require_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
 
 
 def find_run_directories(paths: Iterable[Path]) -> Iterator[Path]:
-    """Every directory under `paths` that looks like a run, each once; a leaf with nothing in it counts too."""
+    """Every directory that looks like a run and every record file under `paths`, each once.
+
+    A leaf with nothing in it counts too.
+    """
     seen: set[Path] = set()
     for path in paths:
         for directory in _walk(path):
@@ -46,6 +50,7 @@ def _walk(directory: Path) -> Iterator[Path]:
     if not directory.is_dir() or any((directory / mark).exists() for mark in RUN_MARKS):
         yield directory
         return
+    yield from sorted(child for child in directory.iterdir() if child.name.endswith(SUFFIX))
     children = sorted(child for child in directory.iterdir() if child.is_dir() and not child.name.startswith("."))
     if not children and not any(directory.iterdir()):
         yield directory  # empty: the reader says so by name
@@ -59,15 +64,28 @@ def read_runs(paths: Iterable[Path]) -> tuple[list[Run], list[str]]:
     remarks: list[str] = []
     for directory in find_run_directories(paths):
         try:
-            run, remark = read_run(directory)
+            found, remark = _read(directory)
         except UnusableRun as reason:
             remarks.append(f"{directory}: left out: {reason}")
             continue
-        runs.append(run)
+        runs += found
         if remark:
             remarks.append(f"{directory}: {remark}")
     kept, doubles = _one_per_seed(runs)
     return kept, remarks + doubles + _unlike_evaluations(kept)
+
+
+def _read(path: Path) -> tuple[list[Run], str]:
+    if record_file(path) is None:
+        run, remark = read_run(path)
+        return [run], remark
+    try:
+        runs = read_records(path)
+    except ValueError as reason:
+        raise UnusableRun(str(reason)) from None
+    if not runs:
+        raise UnusableRun("the record holds no such run")
+    return runs, ""
 
 
 def read_run(directory: Path) -> tuple[Run, str]:
