@@ -32,8 +32,9 @@ from rich.table import Table
 
 from maip3o.config import options
 from maip3o.config.identity import fingerprint
-from maip3o.config.schema import Config, RunnerConfig
+from maip3o.config.schema import Config, RunnerConfig, ScenarioConfig
 from maip3o.config.validation import validate_driving
+from maip3o.envs.registry import find_world
 from maip3o.errors import UserError, exit_on_user_error
 from maip3o.evaluation.card import card_table
 from maip3o.evaluation.files import write_evaluation
@@ -82,9 +83,11 @@ class Request:
     replay: bool = False
     out: str | None = None
 
-    @property
-    def protocols(self) -> list[str]:
-        return ["first", "full"] if self.protocol == "both" else [self.protocol]
+    def protocols(self, scenario: ScenarioConfig) -> tuple[str, ...]:
+        known = find_world(scenario).protocols
+        if self.protocol not in ("both", *known):
+            raise UserError(f"protocol={self.protocol}: scenario {scenario.name} has {', '.join(known)}")
+        return known if self.protocol == "both" else (self.protocol,)
 
 
 def main() -> None:
@@ -104,6 +107,7 @@ def run(arguments: list[str]) -> Path:
             f"first_seed={request.first_seed}: {request.episodes} episodes from there reach the seeds of training, "
             f"which begin at {FIRST_TRAINING_SEED}"
         )
+    protocols = request.protocols(configs[0].scenario)
     folder, videos = output_folders(request, policy)
     console = Console() if sys.stdout.isatty() else Console(width=120)  # in a log or a pipe
     with make_pool(RunnerConfig(), request.num_workers) as pool:
@@ -113,7 +117,7 @@ def run(arguments: list[str]) -> Path:
             require_fitting_observation(pool, rival, replace(rival.config, scenario=rival.seeing(configs[0].scenario)))
         evaluations: list[Evaluation] = []
         for config in configs:
-            evaluations.append(evaluate(pool, policy, config, seeds, request.protocols, request.deterministic))
+            evaluations.append(evaluate(pool, policy, config, seeds, protocols, request.deterministic))
         wishes = {"video": request.video, "gif": request.gif, "replay": request.replay}
         clips = film(pool, policy, rival, evaluations[0], videos, **wishes) if videos else []
     console.print(result_table(policy, evaluations, request))
@@ -179,7 +183,7 @@ def result_table(policy: Policy, evaluations: list[Evaluation], request: Request
         headings = {"first": "until the first failure", "full": "whole episodes"}
         cards = {headings[protocol]: card for protocol, card in evaluations[0].cards.items()}
         return card_table(f"{title}, {scenario.num_agents} cars", cards)
-    last = request.protocols[-1]
+    last = list(evaluations[0].cards)[-1]
     columns = {f"{e.config.scenario.num_agents} cars": e.cards[last] for e in evaluations}
     return card_table(f"{title}, protocol {last}", columns)
 

@@ -11,7 +11,7 @@ import numpy as np
 from maip3o.algo.learner import Learner
 from maip3o.config.schema import Config, ScenarioConfig
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import FloatArray
+from maip3o.envs.contract import FloatArray, WorldSpec
 from maip3o.errors import UserError
 from maip3o.runners.checkpoint import find_checkpoint, load
 
@@ -63,7 +63,7 @@ def load_policy(name: str) -> Policy:
         actor = checkpoint.learner["actor"]
         observation_size = int(actor["encoder.0.weight"].shape[1])
         action_size = int(actor["log_std"].shape[0])
-        learner = Learner(checkpoint.config, observation_size, action_size, "cpu")
+        learner = Learner(checkpoint.config, WorldSpec(observation_size, action_size), "cpu")
         learner.load_networks(checkpoint.learner)
     except (KeyError, RuntimeError, AttributeError, IndexError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:160]

@@ -16,9 +16,10 @@ from maip3o.config.compose import compose, compose_tree, register, to_config
 from maip3o.config.overrides import FOLDER, add_plus
 from maip3o.config.schema import Config
 from maip3o.config.usage import usage
+from maip3o.envs.registry import find_world
 from maip3o.errors import UserError, exit_on_user_error
 from maip3o.runners.directory import require_free, require_writable
-from maip3o.runners.prerequisites import check_init_observation, check_simulator
+from maip3o.runners.prerequisites import check_init_observation
 from maip3o.runners.sweep import command_lines, report_ends
 
 
@@ -84,7 +85,7 @@ def check(overrides: list[str], config_dir: str | None, multirun: bool) -> None:
     lines = command_lines(overrides, config_dir, multirun)
     for command_line in lines:
         config, directory = compose(command_line, config_dir)
-        check_simulator(config.scenario)
+        find_world(config.scenario).inspect(config.scenario)
         check_init_observation(config)
         if not multirun:
             require_free(directory)

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from maip3o.config.budget import budget_of
 from maip3o.config.schema import Config
 from maip3o.errors import RunError
 from maip3o.report.versions import versions
@@ -50,9 +51,9 @@ class RunLog:
 
     def iteration(self, counters: Mapping[str, Any], numbers: Mapping[str, float], seconds_left: float) -> None:
         self._write("iteration", counters, numbers)
-        total, per_team = self.config.total_episodes, self.config.algo.constraint_unit == "per_team"
-        line = format_line(counters["episodes"], total, seconds_left, numbers, per_team)
-        self.progress.show(line, last=counters["episodes"] >= total)
+        budget = budget_of(self.config)
+        line = format_line(budget.done(counters), budget.total, budget.unit, seconds_left, numbers)
+        self.progress.show(line, last=budget.finished(counters))
 
     def evaluation(self, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
         self._write("evaluation", counters, numbers)

@@ -1,4 +1,4 @@
-"""Centralised training: sample episodes, update, log, evaluate, save; again until total_episodes."""
+"""Centralised training: sample episodes, update, log, evaluate, save; again until the budget is spent."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from typing import Any
 import torch
 
 from maip3o.algo.learner import Learner, NonFiniteError
+from maip3o.config.budget import budget_of
 from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
+from maip3o.envs.contract import WorldSpec
+from maip3o.envs.registry import find_world
 from maip3o.errors import RunError, UserError
 from maip3o.evaluation.statistics import summarise
 from maip3o.runners import checkpoint
@@ -20,7 +23,7 @@ from maip3o.runners.evaluation import evaluate_policy
 from maip3o.runners.log import RunLog
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.seeds import evaluation_seeds, training_seeds
-from maip3o.runners.worker import Job, space_sizes
+from maip3o.runners.worker import Job, world_spec
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +40,7 @@ NOTHING: dict[str, Any] = {
 
 
 def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
-    """Train in `directory` from `start` (None: from nothing) to config.total_episodes; the figure to optimise.
+    """Train in `directory` from `start` (None: from nothing) to the end of its budget; the figure to optimise.
 
     The state on disk is that of the last whole iteration, so an end at any moment costs at most one iteration.
     """
@@ -51,10 +54,11 @@ def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
         if start is None:
             checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters))
         try:
-            while counters["episodes"] < config.total_episodes:
+            while not budget_of(config).finished(counters):
+                before = counters
                 counters = _iterate(config, pool, learner, counters, run_log)
                 keep = last.with_name(f"episode_{counters['episodes']}.pt")
-                due = _due(counters["episodes"], config.checkpoint_every_episodes, config)
+                due = _due(before, counters, config.checkpoint_every_episodes, config)
                 checkpoint.save(last, Checkpoint(config, learner.state_dict(), counters), keep if due else None)
                 run_log.saved(counters)
         except KeyboardInterrupt:  # it may have fallen between the saving of a state and the note of it
@@ -64,8 +68,8 @@ def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
 
 
 def _learner(config: Config, pool: Pool, start: Checkpoint | None) -> Learner:
-    observation_size, action_size = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
-    learner = Learner(config, observation_size, action_size, torch.device(config.device))
+    world: WorldSpec = pool.ask(world_spec, (config.scenario, tuple(config.constraints)))
+    learner = Learner(config, world, torch.device(config.device))
     if start is not None:
         if "actor_optimiser" not in start.learner:
             raise UserError(
@@ -77,7 +81,7 @@ def _learner(config: Config, pool: Pool, start: Checkpoint | None) -> Learner:
             learner.load_networks(checkpoint.load(checkpoint.find_checkpoint(config.init)).learner)
         except RuntimeError:
             raise UserError(
-                f"init={config.init}: its networks do not read the {observation_size} numbers of "
+                f"init={config.init}: its networks do not read the {world.observation_size} numbers of "
                 f"scenario {config.scenario.name}"
             ) from None
     return learner
@@ -86,10 +90,10 @@ def _learner(config: Config, pool: Pool, start: Checkpoint | None) -> Learner:
 def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any], run_log: RunLog) -> dict[str, Any]:
     """One iteration; returns the counters after it."""
     started = time.perf_counter()
-    seeds = training_seeds(config.seed, before["episodes"], config.episodes_per_iteration)
-    progress = before["episodes"] / config.total_episodes
+    budget = budget_of(config)
+    progress = budget.progress(before)
     job = _job(config, learner, progress)
-    episodes = pool.map(job, seeds)
+    episodes = _sample(config, pool, job, before["episodes"])
     sampled = time.perf_counter()
     try:
         learnt = learner.update(episodes, progress)
@@ -115,10 +119,10 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
     if config.start_spread is not None:
         rollouts["rollout/start_spread"] = job.start_spread
     numbers = {**rollouts, **learnt, **_speeds(episodes, sampled - started, updated - sampled)}
-    seconds_left = counters["seconds"] / counters["episodes"] * (config.total_episodes - counters["episodes"])
+    seconds_left = counters["seconds"] * (1.0 / budget.progress(counters) - 1.0)
     run_log.iteration(counters, numbers, seconds_left)
     counters["result"] = rollouts["rollout/return"]
-    if _due(counters["episodes"], config.evaluation.every_episodes, config):
+    if _due(before, counters, config.evaluation.every_episodes, config):
         numbers = _evaluate(config, pool, learner)
         counters["result"] = numbers["evaluation/full/return"]
         _warn_of_standing_still(numbers)
@@ -129,18 +133,31 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
 
 
 def _warn_of_standing_still(numbers: dict[str, float]) -> None:
-    success, time_out = (numbers[f"evaluation/full/{name}"] for name in ("success", "time_out"))
-    if success < 0.05 and time_out > 0.4:
+    success, time_out = (numbers.get(f"evaluation/full/{name}") for name in ("success", "time_out"))
+    if success is not None and time_out is not None and success < 0.05 and time_out > 0.4:
         log.warning(
             f"the policy stands still ({100 * time_out:.0f} % out of time, {100 * success:.0f} % arrived): "
             "the penalty may be too strong; use algo.penalty.growth=odds, or a smaller algo.penalty.eta"
         )
 
 
-def _due(episodes: int, every: int, config: Config) -> bool:
+def _sample(config: Config, pool: Pool, job: Job, first: int) -> list[Episode]:
+    """The episodes of an iteration, from the run's `first` one on, whichever worker drives them."""
+    budget = budget_of(config)
+    if budget.unit == "episode":
+        return pool.map(job, training_seeds(config.seed, first, budget.each))
+    episodes: list[Episode] = []
+    # None is longer than the horizon, so that many more are needed for certain.
+    while (missing := budget.each - sum(episode.length for episode in episodes)) > 0:
+        count = -(-missing // config.scenario.horizon)
+        episodes += pool.map(job, training_seeds(config.seed, first + len(episodes), count))
+    return episodes
+
+
+def _due(before: dict[str, Any], after: dict[str, Any], every: int, config: Config) -> bool:
     """Whether this iteration passed a multiple of `every` episodes (0: never), or is the last one."""
-    before = episodes - config.episodes_per_iteration
-    return every > 0 and (episodes // every > before // every or episodes >= config.total_episodes)
+    passed = every > 0 and after["episodes"] // every > before["episodes"] // every
+    return passed or (every > 0 and budget_of(config).finished(after))
 
 
 def _job(config: Config, learner: Learner, progress: float) -> Job:
@@ -153,7 +170,7 @@ def _evaluate(config: Config, pool: Pool, learner: Learner) -> dict[str, float]:
     """Held-out episodes under both end rules."""
     seeds = evaluation_seeds(config.evaluation.episodes)
     numbers = {}
-    for protocol in ("first", "full"):
+    for protocol in find_world(config.scenario).protocols:
         weights, deterministic = learner.actor_weights(), config.evaluation.deterministic
         summary = summarise(evaluate_policy(pool, config, weights, seeds, protocol, deterministic))
         numbers.update({f"evaluation/{protocol}/{name}": value for name, value in summary.items()})

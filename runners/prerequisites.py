@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from maip3o.config.schema import Config, ScenarioConfig
+from maip3o.config.schema import Config
 from maip3o.config.validation import get
+from maip3o.envs.registry import find_world
 from maip3o.errors import UserError
 
 
@@ -25,41 +26,17 @@ def require_fitting_init(config: Config) -> None:
 
 
 def check_init_observation(config: Config) -> None:
-    """The networks of config.init read observations of this scenario's size. After check_simulator: its keys decide."""
-    if config.init is None:
+    """The networks of config.init read observations of this scenario's size. After the world's own inspection."""
+    size = find_world(config.scenario).observation_size
+    if config.init is None or size is None:
         return
-    from maip3o.envs.driving.observation import observation_size
     from maip3o.runners.checkpoint import find_checkpoint, load
 
     theirs, mine = load(find_checkpoint(config.init)), config.scenario
-    if (theirs.config.scenario.map, theirs.config.scenario.metadrive) == (mine.map, mine.metadrive):
+    if all(getattr(theirs.config.scenario, key) == getattr(mine, key) for key in ("world", "map", "metadrive")):
         return  # known without MetaDrive's seconds
-    before, now = int(theirs.learner["normaliser"]["mean"].shape[0]), observation_size(mine)
+    before, now = int(theirs.learner["normaliser"]["mean"].shape[0]), size(mine)
     if before != now:
         raise UserError(
             f"init={config.init}: its networks read {before} numbers, an observation of scenario {mine.name} has {now}"
         )
-
-
-def check_simulator(scenario: ScenarioConfig) -> None:
-    """What only MetaDrive knows (its own keys, places to start from), asked if it was changed: it takes seconds."""
-    from maip3o.envs.scenarios import load_scenario, scenario_names
-
-    if scenario.map == "toy":
-        return
-    if scenario.name in scenario_names():
-        shipped = load_scenario(scenario.name)
-        keys = ("map", "metadrive", "num_agents", "respawn", "backend")
-        if all(getattr(scenario, key) == getattr(shipped, key) for key in keys):
-            return
-    from maip3o.envs.driving.simulator import make_metadrive
-
-    make_metadrive(scenario)
-    if scenario.observation == "near":
-        from maip3o.envs.driving.near import near_encoding
-
-        near_encoding(scenario)
-    if scenario.backend == "fast":
-        from maip3o.envs.driving.fast.settings import check_scenario
-
-        check_scenario(scenario)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import shutil
 import sys
 import time
@@ -14,27 +15,20 @@ from typing import TextIO
 LOG_FILE_INTERVAL = 30.0  # seconds between two lines where nothing can be rewritten
 
 
-def format_line(
-    episodes: int, total: int, seconds_left: float, numbers: Mapping[str, float], per_team: bool = False
-) -> str:
-    """One iteration in words: how far, how fast, how well, how safe against which limit.
-
-    per_team: the limit is a number of cars, not a share of them.
-    """
-    parts = [f"episode {episodes}/{total} {100 * episodes // max(total, 1):3d}%"]
+def format_line(done: int, total: int, unit: str, seconds_left: float, numbers: Mapping[str, float]) -> str:
+    """One iteration in words: how far (in episodes or steps), how fast, how well, each constraint against its limit."""
+    parts = [f"{unit} {done}/{total} {100 * done // max(total, 1):3d}%"]
     for label, key, pattern in (
         ("", "speed/env_steps_per_second", "{:.0f} steps/s"),
         ("return", "rollout/return", "{:.1f}"),
         ("success", "rollout/success", "{:.2f}"),
-        ("eliminated", "rollout/eliminated", "{:.2f}"),
     ):
         value = numbers.get(key)
         if value is not None and math.isfinite(value):
             parts.append(f"{label} {pattern.format(value)}".strip())
-    limit = numbers.get("constraint/termination/limit")
-    if limit is not None and parts[-1].startswith("eliminated"):
-        parts[-1] += f", {numbers['constraint/termination/mean']:.2f} cars a team" if per_team else ""
-        parts[-1] += f" (limit {limit:.2f})"
+    for name in (key.split("/")[1] for key in numbers if re.fullmatch("constraint/[^/]+/limit", key)):
+        mean, limit = (numbers[f"constraint/{name}/{part}"] for part in ("mean", "limit"))
+        parts.append(f"{name} {mean:.2f} (limit {limit:g})")
     parts.append(f"{_clock(seconds_left)} left")
     return "  ".join(parts)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import ArrayEnv, CarStates, FloatArray, RoadMap, StepResult
+from maip3o.envs.contract import FloatArray, StepResult
+from maip3o.envs.driving.views import CarStates, DrivingEnv, RoadMap
 from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners.rollout import rollout
 from maip3o.runners.worker import Job, environment
@@ -23,12 +25,11 @@ class Recording:
 
 
 class RecordingEnv:
-    """An ArrayEnv that notes the cars' states around every step of the one inside it."""
+    """A DrivingEnv that notes the cars' states around every step of the one inside it."""
 
-    def __init__(self, inner: ArrayEnv) -> None:
+    def __init__(self, inner: DrivingEnv) -> None:
         self.inner = inner
-        self.num_slots, self.observation_size = inner.num_slots, inner.observation_size
-        self.action_size, self.cost_names, self.end_rule = inner.action_size, inner.cost_names, inner.end_rule
+        self.num_slots, self.spec, self.end_rule = inner.num_slots, inner.spec, inner.end_rule
         self._states: list[CarStates] = []
         self._routes: list[Route] = []
 
@@ -73,6 +74,6 @@ class RecordingEnv:
 def record_episode(what: tuple[Job, int]) -> Recording:
     """Runs inside a worker process: drive the job's episode of that seed and keep where its cars were."""
     job, seed = what
-    recorder = RecordingEnv(environment(job.scenario, job.cost_names))
+    recorder = RecordingEnv(cast(DrivingEnv, environment(job.scenario, job.cost_names)))
     episode = rollout(recorder, NumpyActor(job.weights, job.model), seed, job.deterministic)
     return Recording(episode, recorder.tracks())

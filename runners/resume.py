@@ -11,6 +11,7 @@ import yaml
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
+from maip3o.config.budget import budget_of
 from maip3o.config.compose import compose, compose_tree, told_in_one_line, typed
 from maip3o.config.identity import LENGTH, flat, makes_another_experiment
 from maip3o.config.overrides import GROUPS, check_overrides, parse
@@ -41,8 +42,8 @@ def find_start(config: Config, directory: Path, prolong: bool = False) -> Checkp
 
 def _has_passed(start: Checkpoint, config: Config) -> bool:
     """A run that was prolonged has this config's end behind it: the first command, given again, finds it finished."""
-    longer = start.config.total_episodes > config.total_episodes
-    return longer and bool(start.counters["episodes"] >= config.total_episodes)
+    budget = budget_of(config)
+    return budget_of(start.config).total > budget.total and budget.finished(start.counters)
 
 
 def refuse_another_experiment(old: Config, new: Config, directory: Path) -> None:
@@ -86,8 +87,9 @@ def continued_config(directory: Path, overrides: Sequence[str], config_dir: str 
         new = _changed(start.config if start else before, before, compose(together, config_dir)[0])
     if start is not None:
         refuse_another_experiment(start.config, new, directory)
-        if new.total_episodes < (done := start.counters["episodes"]):
-            raise UserError(f"total_episodes={new.total_episodes}: the run in {directory} has {done} behind it already")
+        budget = budget_of(new)
+        if budget.total < (done := budget.done(start.counters)) and budget.total < budget_of(start.config).total:
+            raise UserError(f"{budget.key}={budget.total}: the run in {directory} has {done} behind it already")
     return new
 
 

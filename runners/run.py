@@ -14,6 +14,7 @@ import loky
 import torch
 from omegaconf import OmegaConf
 
+from maip3o.config.budget import budget_of, fewest_episodes
 from maip3o.config.schema import Config
 from maip3o.errors import RunError
 from maip3o.runners.checkpoint import Checkpoint
@@ -23,7 +24,7 @@ from maip3o.runners.resume import find_start
 
 
 def run(config: Config, directory: Path, prolong: bool = False) -> float:
-    """Train in `directory` to config.total_episodes, from the directory's checkpoint if it has one.
+    """Train in `directory` to the end of its budget, from the directory's checkpoint if it has one.
 
     A run of another length is another run, unless it is to `prolong` the one that is there.
 
@@ -31,7 +32,7 @@ def run(config: Config, directory: Path, prolong: bool = False) -> float:
     """
     with only_one_trainer(directory), _terminate_like_interrupt():
         start = find_start(config, directory, prolong)
-        if start is not None and start.counters["episodes"] >= config.total_episodes:
+        if start is not None and budget_of(config).finished(start.counters):
             if not config.logger.quiet:
                 print(f"{directory}: finished before, {start.counters['episodes']} episodes")
             return float(start.counters["result"])
@@ -47,7 +48,7 @@ def _settle(config: Config, start: Checkpoint | None) -> Config:
     return replace(
         config,
         # More processes than episodes would only hold memory.
-        num_workers=min(cores, config.episodes_per_iteration) if config.num_workers == "auto" else config.num_workers,
+        num_workers=min(cores, fewest_episodes(config)) if config.num_workers == "auto" else config.num_workers,
         torch_threads=threads if config.torch_threads == "auto" else config.torch_threads,
         device=("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device,
         resume=None,

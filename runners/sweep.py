@@ -14,6 +14,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
+from maip3o.config.budget import budget_of
 from maip3o.config.compose import to_config, told_in_one_line
 from maip3o.config.overrides import FOLDER
 from maip3o.config.overrides import jobs as jobs_of
@@ -78,7 +79,7 @@ def prepare(number: int, overrides: Sequence[str], config: DictConfig, sweep_dir
     try:
         settings = to_config(config)
         start = find_start(settings, directory)
-        if start is not None and start.counters["episodes"] >= settings.total_episodes:
+        if start is not None and budget_of(settings).finished(start.counters):
             return with_progress(replace(job, state="finished before", result=float(start.counters["result"])))
         require_free(directory)
     except UserError as error:

@@ -7,11 +7,13 @@ import signal
 import threading
 import time
 from dataclasses import dataclass, replace
+from typing import cast
 
 from maip3o.config.schema import ModelConfig, ScenarioConfig
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import ArrayEnv, FloatArray
+from maip3o.envs.contract import ArrayEnv, FloatArray, WorldSpec
 from maip3o.envs.driving.staggered import StaggeredStart
+from maip3o.envs.driving.views import DrivingEnv
 from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners.rollout import rollout
 
@@ -82,11 +84,10 @@ def environment(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> ArrayE
 def run_episode(seed: int) -> Episode:
     if _job is None or _env is None or _actor is None:
         raise NoJob
-    env = StaggeredStart(_env, _job.start_spread) if _job.start_spread else _env
+    env = StaggeredStart(cast(DrivingEnv, _env), _job.start_spread) if _job.start_spread else _env
     return rollout(env, _actor, seed, _job.deterministic)
 
 
-def space_sizes(what: tuple[ScenarioConfig, tuple[str, ...]]) -> tuple[int, int]:
-    """Sizes of an observation and of an action. The environment stays for the episodes to come."""
-    env = environment(*what)
-    return env.observation_size, env.action_size
+def world_spec(what: tuple[ScenarioConfig, tuple[str, ...]]) -> WorldSpec:
+    """What the world declares. The environment stays for the episodes to come."""
+    return environment(*what).spec

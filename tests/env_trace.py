@@ -28,7 +28,7 @@ def drive(env: ArrayEnv, seed: int, steps: int) -> str:
         if result.over:
             break
         result = env.step(action)
-        for array in (result.observation, result.final_observation, result.reward, result.cost, result.cause):
+        for array in (result.observation, result.final_observation, result.reward, result.cost, result.outcome):
             digest.update(array.tobytes())
         states = env.car_states()
         digest.update(states.present.tobytes() + states.position.tobytes() + states.heading.tobytes())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from maip3o.envs.contract import Cause, RoadMap
+from maip3o.envs.driving.outcomes import Cause
+from maip3o.envs.driving.views import RoadMap
 from maip3o.video.footage import Footage, Route, Tracks
 
 STEPS, CRASH, ARRIVAL, RAYS = 40, 14, 29, 8

@@ -18,7 +18,7 @@ from maip3o.runners.rollout import rollout
 
 config = Config(algo=AlgoConfig(name="maip3o", epochs=2), constraints={"termination": ConstraintConfig(limit=0.1)})
 env = make_array_env(load_scenario("intersection", num_agents=4, horizon=40), ["termination"])
-learner = Learner(config, env.observation_size, env.action_size)
+learner = Learner(config, env.spec)
 for i in range(2):
     actor = NumpyActor(learner.actor_weights(), config.model)
     metrics = learner.update([rollout(env, actor, 1_000_000 + 2 * i + j, deterministic=False) for j in range(2)])

@@ -54,7 +54,7 @@ def policy_case(algo: AlgoConfig, seed: int = 0) -> tuple[Learner, PolicyData, C
     """Two constraints, random advantages, and a batch of real toy episodes."""
     constraints = {"termination": ConstraintConfig(0.1), "speed": ConstraintConfig(2.0)}
     config = Config(constraints=constraints, algo=algo, model=toy_config().model, seed=3)
-    learner = Learner(config, ToyEnv.observation_size, ToyEnv.action_size)
+    learner = Learner(config, ToyEnv().spec)
     env = ToyEnv(num_agents=3, horizon=9, hazard=0.2, cost_names=tuple(constraints))
     batch = make_batch(toy_rollouts(learner, env, 4), torch.device("cpu"))
     rng = torch.Generator().manual_seed(seed)

@@ -45,7 +45,7 @@ BAD = [
     ("total_episodes=31", "multiple of episodes_per_iteration=2, for instance 32"),
     ("episodes_per_iteration=0", "episodes_per_iteration=0"),
     ("num_workers=0", "num_workers=0: must be a number from 1 to 1024, or auto"),
-    ("num_workers=3", "an iteration has episodes_per_iteration=2; set num_workers to 2 or less, or both to 3"),
+    ("num_workers=3", "an iteration has 2 (episodes_per_iteration=2); set num_workers to 2 or less"),
     ("num_workers=100000", "num_workers=100000: must be a number from 1 to 1024, or auto"),
     ("num_workers=many", "num_workers=many"),
     ("torch_threads=-2", "torch_threads=-2"),
@@ -100,15 +100,15 @@ BAD = [
     ("model.hidden_sizes=64", "model.hidden_sizes=64"),
     ("model.activation=gelu", "must be one of tanh, relu"),
     ("model.recurrent=perhaps", "model.recurrent=perhaps"),
-    ("constraints.termination.limit=1.5", "a share of cars must be below 1"),
+    ("constraints.termination.limit=1.5", "a share of lives must be below 1"),
     ("constraints.termination.limit=-0.1", "must be 0 or above"),
     ("constraints.termination.limit=inf", "must be 0 or above, and finite"),
-    ("constraints.terminaton.limit=0.2", "did you mean termination? known are termination, crash, off_road"),
+    ("constraints.terminaton.limit=0.2", "a plus sign adds it"),
     ("constraints.crash.limit=0.2", "a plus sign adds it: +constraints.crash.limit=0.2"),
     ("constraints.termination.limits=0.1", "constraints.termination.limits"),
     ("+constraints.crash.limits=0.1", "limits"),
     ("+constraints.crash=0.1", "constraints.crash"),
-    ("+constraints.rudeness.limit=0.1", "no such cost function"),
+    ("+constraints.rudeness.limit=0.1", "no such cost in scenario intersection"),
     ("~constraints.termination", "needs at least one"),
     ("constraints={}", "must be set key by key: constraints.<key>=<value>"),
     ("algo={lr:0.1}", "must be set key by key: algo.<key>=<value>"),
@@ -324,4 +324,4 @@ def test_a_run_of_another_length_has_another_directory() -> None:
 
 def test_configs_of_ones_own(tmp_path: Path) -> None:
     config, _ = compose(["+scenario=toy"], config_dir=str(CONF))
-    assert config.scenario.map == "toy"
+    assert config.scenario.world == "toy"

@@ -11,7 +11,7 @@ from maip3o.config.schema import AlgoConfig
 from maip3o.data.advantage import gae
 from maip3o.data.batch import make_batch
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import Cause
+from maip3o.envs.driving.outcomes import Cause, driving_spec
 from maip3o.envs.toy import ToyEnv
 
 G, L = 0.9, 0.8
@@ -38,13 +38,13 @@ def labelled_episode() -> Episode:
         cost=cost,
         terminated=(cause == Cause.CRASH_VEHICLE) | (cause == Cause.ARRIVED),
         truncated=cause == Cause.TIME_OUT,
-        cause=cause,
+        outcome=cause,
         final_index=np.array([[4, 0]]),
         final_observation=np.array([[99.0]], np.float32),
         final_hidden=np.zeros((1, 0), np.float32),
         life_end=ends,
-        life_route_completion=np.zeros(len(ends), np.float32),
-        life_mean_speed=np.zeros(len(ends), np.float32),
+        life_measurements=np.zeros((len(ends), 2), np.float32),
+        world=driving_spec(1, 2, ("termination",)),
         seconds_simulate=0.0,
         seconds_infer=0.0,
     )

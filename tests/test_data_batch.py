@@ -12,7 +12,6 @@ from maip3o.config.schema import AlgoConfig
 from maip3o.data.batch import Batch, make_batch
 from maip3o.data.chunks import cut_into_chunks, pack, shuffled_minibatches
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import Cause
 from maip3o.envs.toy import ToyEnv
 
 LEARNER = toy_learner(toy_config())
@@ -65,9 +64,7 @@ def test_rows_carry_what_the_episode_stored(env: ToyEnv, seed: int) -> None:
                 assert (batch.age[row] == 0) == episode.first[t, a]
                 row += 1
     assert sorted(moment.values()) == list(range(len(moment)))
-    assert set(batch.final_row) == {
-        r for r, c in zip(batch.last_row, batch.life_cause, strict=True) if c >= Cause.TIME_OUT
-    }
+    assert set(batch.final_row) == {r for r, cut in zip(batch.last_row, batch.life_cut, strict=True) if cut}
 
 
 def test_packed_rows_stand_step_by_step() -> None:

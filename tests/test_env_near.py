@@ -13,12 +13,13 @@ from eval_policies import make_run
 from maip3o.config.schema import RunnerConfig
 from maip3o.envs import load_scenario, make_array_env, observation_layout
 from maip3o.envs.driving.near import NearEncoding, linear_lidar, near_encoding, outline
+from maip3o.envs.driving.world import WORLD
 from maip3o.errors import UserError
 from maip3o.evaluate import Request, evaluated_config
 from maip3o.evaluation.procedure import Cameraman, Evaluation
 from maip3o.policy import load_policy
 from maip3o.runners.pool import make_pool
-from maip3o.runners.prerequisites import check_simulator, require_fitting_init
+from maip3o.runners.prerequisites import require_fitting_init
 from maip3o.video.filming import _lidar
 
 LAYOUT = {part.name: part for part in observation_layout("parking_lot")}
@@ -98,8 +99,8 @@ def test_the_world_is_the_same_and_only_seen_otherwise() -> None:
         assert np.array_equal(near.observation, encode(linear.observation))
         assert np.array_equal(near.final_observation, encode(linear.final_observation))
         assert np.array_equal(near.reward, linear.reward)
-        assert np.array_equal(near.cause, linear.cause)
-        ends += int((linear.cause > 0).sum())
+        assert np.array_equal(near.outcome, linear.outcome)
+        ends += int((linear.outcome > 0).sum())
     assert ends == 10
 
 
@@ -127,7 +128,7 @@ def test_a_film_of_it_shows_the_same_lidar(tmp_path: Path) -> None:
 )
 def test_cars_that_it_does_not_fit_are_refused(metadrive: dict[str, object], words: str) -> None:
     scenario = load_scenario("parking_lot", observation="near", backend="stock", metadrive=metadrive)
-    for check in (near_encoding, check_simulator):
+    for check in (near_encoding, WORLD.inspect):
         with pytest.raises(UserError, match=words):
             check(scenario)
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from maip3o.config.schema import ScenarioConfig
-from maip3o.envs.contract import Cause
 from maip3o.envs.driving.backend import RawStep, empty_raw_step
+from maip3o.envs.driving.outcomes import Cause
 from maip3o.envs.driving.rules import SlotEnv
 from maip3o.envs.parallel import ParallelDriving
 from maip3o.errors import UserError
@@ -67,7 +67,7 @@ def test_reset_gives_only_observations_of_living_slots() -> None:
     assert (result.observation == 0.5).all()
     assert not result.over
     assert not result.reward.any()
-    assert (result.cause == Cause.NONE).all()
+    assert (result.outcome == Cause.NONE).all()
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_reset_gives_only_observations_of_living_slots() -> None:
 )
 def test_cause_and_costs_come_from_the_flags(flags: list[str], cause: Cause, costs: tuple[int, ...]) -> None:
     _, (_, result) = play(Scripted([(1, flag) for flag in flags]))
-    assert result.cause[1] == cause
+    assert result.outcome[1] == cause
     assert tuple(result.cost[1]) == costs
-    assert result.cause[[0, 2, 3]].tolist() == [Cause.NONE] * 3
+    assert result.outcome[[0, 2, 3]].tolist() == [Cause.NONE] * 3
     assert not result.cost[[0, 2, 3]].any()
 
 
@@ -113,7 +113,7 @@ def test_half_rule_ends_when_more_than_half_are_eliminated_and_cuts_the_living()
     _, results = play(Scripted([(0, "crash_vehicle"), (1, "out_of_road")], [], [(2, "crash_object")], []), "half")
     assert [result.over for result in results] == [False, False, False, True]
     last = results[-1]
-    assert last.cause.tolist() == [Cause.NONE, Cause.NONE, Cause.CRASH_OBJECT, Cause.CUT]
+    assert last.outcome.tolist() == [Cause.NONE, Cause.NONE, Cause.CRASH_OBJECT, Cause.CUT]
     assert last.truncated.tolist() == [False, False, False, True]
     assert last.terminated.tolist() == [False, False, True, False]
     assert (last.final_observation[3] == np.float32(0.4)).all()
@@ -128,7 +128,7 @@ def test_arrivals_do_not_count_as_eliminations() -> None:
 def test_first_rule_ends_at_the_first_elimination_but_not_at_an_arrival() -> None:
     _, results = play(Scripted([(0, "arrived")], [(1, "out_of_road")], []), "first")
     assert [result.over for result in results] == [False, False, True]
-    assert results[-1].cause.tolist() == [Cause.NONE, Cause.OFF_ROAD, Cause.CUT, Cause.CUT]
+    assert results[-1].outcome.tolist() == [Cause.NONE, Cause.OFF_ROAD, Cause.CUT, Cause.CUT]
 
 
 @pytest.mark.parametrize("rule", ["half", "first", "all"])
@@ -141,7 +141,7 @@ def test_every_rule_ends_when_nobody_drives_any_more(rule: str) -> None:
 
 def test_a_new_car_takes_the_slot_in_the_step_in_which_the_old_one_arrived() -> None:
     _, (_, result, after) = play(Scripted([(2, "arrived"), (2, "fresh")], []))
-    assert result.cause[2] == Cause.ARRIVED
+    assert result.outcome[2] == Cause.ARRIVED
     assert (result.final_observation[2] == np.float32(0.3)).all()
     assert (result.observation[2] == np.float32(0.9)).all()
     assert result.fresh.tolist() == [False, False, True, False]
@@ -151,7 +151,7 @@ def test_a_new_car_takes_the_slot_in_the_step_in_which_the_old_one_arrived() -> 
 
 def test_route_completion_stays_within_its_range() -> None:
     _, (_, result) = play(Scripted([]))
-    assert (result.route_completion == 1.0).all()
+    assert (result.measurements[:, 0] == 1.0).all()
 
 
 def test_the_end_rule_can_change_between_episodes() -> None:

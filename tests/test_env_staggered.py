@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from maip3o.envs import load_scenario, make_array_env
-from maip3o.envs.contract import ArrayEnv, Cause, StepResult
+from maip3o.envs.contract import ArrayEnv, StepResult
+from maip3o.envs.driving.outcomes import Cause
 from maip3o.envs.driving.staggered import StaggeredStart
 from maip3o.envs.toy import ToyEnv
 
@@ -18,7 +19,7 @@ from maip3o.envs.toy import ToyEnv
 def drive(env: ArrayEnv, seed: int, throttle: float) -> list[StepResult]:
     results = [env.reset(seed)]
     while not results[-1].over:
-        results.append(env.step(np.full((env.num_slots, env.action_size), throttle, np.float32)))
+        results.append(env.step(np.full((env.num_slots, env.spec.action_size), throttle, np.float32)))
     return results
 
 
@@ -38,7 +39,7 @@ def test_a_waiting_car_takes_no_part() -> None:
             assert now.alive[slot] == (step >= start)
             assert np.any(now.observation[slot]) == (step >= start)
             assert (now.reward[slot] != 0) == (step > start)
-            assert (now.speed[slot] != 0) == (step > start)
+            assert (now.measurements[slot, 1] != 0) == (step > start)
     assert results[-1].truncated.all(), "all are timed out together: the steps waited count"
 
 
@@ -56,7 +57,7 @@ def test_the_next_car_starts_when_nobody_drives() -> None:
     assert len(results) < 30
     assert set(starts(results)) == set(range(4))
     assert all(now.alive.any() for now in results[:-1])
-    ended = np.stack([now.cause for now in results])
+    ended = np.stack([now.outcome for now in results])
     assert (np.count_nonzero(ended == Cause.CRASH_VEHICLE, axis=0) == 1).all()
 
 
@@ -67,7 +68,7 @@ def test_a_car_hit_while_it_waits_has_had_no_life() -> None:
         def step(self, action: np.ndarray) -> StepResult:  # type: ignore[override]
             now = super().step(action)
             if self._time == 3:
-                now.cause[0], now.terminated[0], now.alive[0], now.cost[0] = Cause.CRASH_VEHICLE, True, False, 1.0
+                now.outcome[0], now.terminated[0], now.alive[0], now.cost[0] = Cause.CRASH_VEHICLE, True, False, 1.0
                 self._alive[0] = False
             return now
 

@@ -14,7 +14,8 @@ import pytest
 from env_trace import Job
 
 from maip3o.envs import load_scenario, make_array_env
-from maip3o.envs.contract import ArrayEnv, Cause, StepResult
+from maip3o.envs.contract import ArrayEnv, StepResult
+from maip3o.envs.driving.outcomes import Cause
 from maip3o.errors import UserError
 
 pytestmark = pytest.mark.simulator
@@ -88,14 +89,14 @@ def test_time_out_is_truncation(make: Any) -> None:
     assert last.over
     assert last.truncated.all()
     assert not last.terminated.any()
-    assert (last.cause == Cause.TIME_OUT).all()
+    assert (last.outcome == Cause.TIME_OUT).all()
     assert last.final_observation.any(axis=1).all()
 
 
 def test_a_road_exit_costs_and_does_not_hide_a_crash(make: Any) -> None:
     """Trap 5: MetaDrive's cost of a road exit is 0."""
     results = steps(make("intersection"), 0, 80, (0.4, 1.0))
-    causes = np.stack([result.cause for result in results])
+    causes = np.stack([result.outcome for result in results])
     off_road = causes == Cause.OFF_ROAD
     assert off_road.any()
     costs = np.stack([result.cost for result in results])
@@ -110,7 +111,7 @@ def test_the_episode_ends_when_nobody_lives(make: Any, name: str) -> None:
     env = make(name, num_agents=4, horizon=120)
     results = steps(env, 3, 200, (0.05, 0.8))
     assert results[-1].over
-    lives = np.stack([result.cause for result in results])
+    lives = np.stack([result.outcome for result in results])
     assert ((lives != Cause.NONE).sum(axis=0) == 1).all()
     with pytest.raises(UserError, match="after the end"):
         env.step(np.zeros((4, 2)))
@@ -129,7 +130,7 @@ def test_wrecks_stay_25_steps_in_their_slots_and_new_cars_take_freed_ones(make: 
         for slot in np.flatnonzero(result.fresh):
             if slot in ended_at:
                 waits.append(t - ended_at.pop(slot))
-        for slot in np.flatnonzero((result.cause != Cause.NONE) & (result.cause != Cause.ARRIVED)):
+        for slot in np.flatnonzero((result.outcome != Cause.NONE) & (result.outcome != Cause.ARRIVED)):
             ended_at[int(slot)] = t
         assert all(present[slot] for slot, since in ended_at.items() if t - since < 25)
         assert present.sum() <= env.num_slots
@@ -142,7 +143,7 @@ def test_cars_cut_by_the_half_rule_are_truncated_one_by_one(make: Any) -> None:
     """Trap 8: the flag is per car, and the dead stay terminated."""
     results = steps(make("intersection", end_rule="half"), 0, 150, (0.1, 1.0))
     last = results[-1]
-    cut = last.cause == Cause.CUT
+    cut = last.outcome == Cause.CUT
     assert last.over
     assert cut.any()
     assert (last.truncated == cut).all()

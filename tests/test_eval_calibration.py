@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from test_eval_statistics import make_episode
 
-from maip3o.envs.contract import Cause
+from maip3o.envs.driving.outcomes import Cause
 from maip3o.evaluation.calibration import Pairs, calibrate, cost_to_go, pairs
 
 

@@ -17,7 +17,7 @@ from maip3o import evaluate, export, replay
 from maip3o.config import options
 from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import ELIMINATED
+from maip3o.envs.driving.outcomes import ELIMINATED
 from maip3o.errors import UserError
 from maip3o.policy import load_policy
 from maip3o.runners.evaluation import evaluate_policy, evaluation_job
@@ -182,7 +182,7 @@ def test_protocols_recordings_and_workers_agree(run: Path) -> None:
         alone = evaluate_policy(pool, config, weights, [2, 0, 1], "full", True)
     assert all(same(full[seed], alone[place]) for place, seed in enumerate([2, 0, 1]))
     for short, long in zip(first, full, strict=True):
-        failures = np.flatnonzero(np.isin(long.cause, ELIMINATED).any(axis=1))
+        failures = np.flatnonzero(np.isin(long.outcome, ELIMINATED).any(axis=1))
         assert short.length == failures[0] + 1
         assert np.array_equal(short.observation, long.observation[: short.length])
         assert np.array_equal(short.reward, long.reward[: short.length])

@@ -14,6 +14,7 @@ from maip3o import export
 from maip3o.algo.learner import Learner
 from maip3o.config.schema import ModelConfig
 from maip3o.envs import load_scenario
+from maip3o.envs.contract import WorldSpec
 from maip3o.models.compiled.act import NumpyActor
 from maip3o.policy import load_policy
 from maip3o.runners.checkpoint import Checkpoint, save
@@ -25,7 +26,7 @@ def make_checkpoint(path: Path, model: ModelConfig, size: int = 13) -> Path:
 
     config = make_config(load_scenario("intersection"))
     config.model = model
-    learner = Learner(config, size, 2, "cpu")
+    learner = Learner(config, WorldSpec(size, 2), "cpu")
     generator = torch.Generator().manual_seed(3)
     for parameter in learner.actor.parameters():
         parameter.data = 0.5 * torch.randn(parameter.shape, generator=generator)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import Cause
+from maip3o.envs.driving.outcomes import Cause, driving_spec
 from maip3o.evaluation.statistics import (
     bootstrap_ratio,
     clopper_pearson,
@@ -48,13 +48,13 @@ def make_episode(seed: int, ends: list[tuple[int, int, Cause]], length: int, slo
         cost=eliminated[..., None].astype(np.float32),
         terminated=(cause != 0) & ~cut,
         truncated=cut,
-        cause=cause,
+        outcome=cause,
         final_index=np.argwhere(cut),
         final_observation=np.zeros((int(cut.sum()), 1), dtype=np.float32),
         final_hidden=np.zeros((int(cut.sum()), 1), dtype=np.float32),
         life_end=lives,
-        life_route_completion=np.full(len(lives), 0.5, dtype=np.float32),
-        life_mean_speed=np.full(len(lives), 4.0, dtype=np.float32),
+        life_measurements=np.tile(np.float32([0.5, 4.0]), (len(lives), 1)),
+        world=driving_spec(1, 2, ("termination",)),
         seconds_simulate=0.0,
         seconds_infer=0.0,
     )

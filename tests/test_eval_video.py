@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from eval_footage import ARRIVAL, CRASH, STEPS, make_footage
 
-from maip3o.envs.contract import Cause
+from maip3o.envs.driving.outcomes import Cause, driving_spec
 from maip3o.errors import RunError
 from maip3o.evaluation.statistics import EpisodeTable
 from maip3o.video import palette
@@ -18,6 +18,8 @@ from maip3o.video.encode import write_gif, write_mp4
 from maip3o.video.frames import FPS, FREEZE_SECONDS, HOLD_SECONDS, Scene, clip_frames, moments, versus_frames
 from maip3o.video.scene import Camera
 from maip3o.video.text import draw_text, fit_text, text_width
+
+WORLD = driving_spec(1, 2, ("termination",))
 
 
 def count_near(image: np.ndarray, colour: palette.Colour, tolerance: int = 12) -> int:
@@ -155,7 +157,7 @@ def test_outcomes_prefer_episodes_that_show_nothing_else() -> None:
     }
     ten = np.full(3, 10.0)
     grid = np.zeros((3, 2))
-    table = EpisodeTable(np.arange(3), ten, ten, ten, ten, ten, ten, causes, grid, grid, grid)
+    table = EpisodeTable(WORLD, np.arange(3), ten, ten, ten, ten, grid, causes, grid, grid, grid)
     assert outcome_seeds(table) == {"success": 1, "crash_vehicle": 0}
     assert worst_seeds(table, 2) == [1, 0]
 
@@ -164,7 +166,7 @@ def test_an_episode_is_filmed_once_whatever_happened_in_it() -> None:
     one = np.ones(1)
     names = ("success", "crash_vehicle", "crash_object", "crash_sidewalk", "off_road", "time_out", "cut", "eliminated")
     causes = dict.fromkeys(names, one)
-    table = EpisodeTable(np.arange(1), one, 8 * one, one, one, one, one, causes, one, one, one)
+    table = EpisodeTable(WORLD, np.arange(1), one, 8 * one, one, one, one, causes, one, one, one)
     assert outcome_seeds(table) == {"success": 0}
 
 

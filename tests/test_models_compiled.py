@@ -8,6 +8,7 @@ import torch
 from toy_episodes import toy_config, toy_learner, toy_rollouts
 
 from maip3o.config.schema import ModelConfig
+from maip3o.envs.contract import WorldSpec
 from maip3o.envs.toy import ToyEnv
 from maip3o.models.actor import Actor
 from maip3o.models.mlp import torch_path
@@ -17,7 +18,9 @@ SIZES = np.array([5, 5, 3, 1])
 
 def actor_and_rows(recurrent: bool, compiled: str = "auto") -> tuple[Actor, list[torch.Tensor]]:
     torch.manual_seed(2)
-    actor = Actor(4, 2, ModelConfig(hidden_sizes=[9, 7], memory_size=6, recurrent=recurrent, compiled=compiled))
+    actor = Actor(
+        WorldSpec(4, 2), ModelConfig(hidden_sizes=[9, 7], memory_size=6, recurrent=recurrent, compiled=compiled)
+    )
     return actor, [torch.randn(int(SIZES.sum()), 4), torch.randn(int(SIZES[0]), 6 if recurrent else 0)]
 
 

@@ -10,6 +10,7 @@ import torch
 
 from maip3o.algo.learner import Learner
 from maip3o.config.schema import AlgoConfig, Config, ModelConfig
+from maip3o.envs.contract import WorldSpec
 from maip3o.models.actor import gaussian_kl, log_prob
 from maip3o.models.compiled.act import NumpyActor, _sigmoid, _tanh
 
@@ -23,7 +24,7 @@ MODELS = {
 
 
 def twins(model: ModelConfig, observation_size: int = 11) -> tuple[Learner, NumpyActor]:
-    learner = Learner(Config(algo=AlgoConfig(name="mappo"), model=model), observation_size, 2)
+    learner = Learner(Config(algo=AlgoConfig(name="mappo"), model=model), WorldSpec(observation_size, 2))
     with torch.no_grad():
         for parameter in learner.actor.parameters():
             parameter.add_(0.3 * torch.randn_like(parameter))
@@ -81,9 +82,10 @@ def test_compiled_tanh_and_sigmoid_are_exact_to_float_precision() -> None:
     np.testing.assert_allclose(sigmoid, 1 / (1 + np.exp(-x.astype(float))), atol=2e-7)
 
 
-def test_throttle_bias_and_std_are_those_of_the_config() -> None:
-    model = ModelConfig(throttle_bias=0.4, initial_std=0.2, steering_std=0.5)
-    learner = Learner(Config(algo=AlgoConfig(name="mappo"), model=model), 5, 2)
+def test_the_first_actions_are_those_of_the_world() -> None:
+    model = ModelConfig()
+    world = WorldSpec(5, 2, initial_mean=(0.0, 0.4), initial_std=(0.5, 0.2))
+    learner = Learner(Config(algo=AlgoConfig(name="mappo"), model=model), world)
     actor = NumpyActor(learner.actor_weights(), model)
     mean, _, _ = actor.act(np.zeros((1, 5), np.float32), actor.initial_memory(1), None)
     np.testing.assert_allclose(mean, [[0.0, 0.4]], atol=1e-6)

@@ -19,8 +19,10 @@ NUMBERS = {
     "speed/env_steps_per_second": 812.4,
     "rollout/return": 495.06,
     "rollout/success": 0.34,
-    "rollout/eliminated": 0.45,
+    "constraint/termination/mean": 0.45,
     "constraint/termination/limit": 0.1,
+    "constraint/speed/mean": 31.5,
+    "constraint/speed/limit": 25.0,
 }
 
 
@@ -30,23 +32,25 @@ class Terminal(io.StringIO):
 
 
 def test_line_tells_how_far_how_fast_how_well_how_safe() -> None:
-    line = format_line(400, 2000, 3725.0, NUMBERS)
+    line = format_line(400, 2000, "episode", 3725.0, NUMBERS)
     assert line == (
-        "episode 400/2000  20%  812 steps/s  return 495.1  success 0.34  eliminated 0.45 (limit 0.10)  1:02:05 left"
+        "episode 400/2000  20%  812 steps/s  return 495.1  success 0.34  termination 0.45 (limit 0.1)  "
+        "speed 31.50 (limit 25)  1:02:05 left"
     )
 
 
-def test_limit_of_a_team_is_compared_with_cars(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_budget_in_steps_is_shown_in_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = toy_config()
-    config.algo.constraint_unit, config.logger.quiet = "per_team", False
-    numbers = {**NUMBERS, "constraint/termination/mean": 4.5, "constraint/termination/limit": 3.0}
+    config.total_steps, config.steps_per_iteration, config.logger.quiet = 1000, 100, False
     with RunLog(tmp_path, config, NOTHING) as log:
-        log.iteration({**NOTHING, "episodes": 4}, numbers, 1.0)
-    assert "eliminated 0.45, 4.50 cars a team (limit 3.00)" in capsys.readouterr().out
+        log.iteration({**NOTHING, "env_steps": 400}, NUMBERS, 1.0)
+    assert "step 400/1000  40%" in capsys.readouterr().out
 
 
 def test_line_without_numbers() -> None:
-    assert format_line(0, 2000, float("nan"), {"rollout/return": float("nan")}) == "episode 0/2000   0%  ? left"
+    assert (
+        format_line(0, 2000, "episode", float("nan"), {"rollout/return": float("nan")}) == "episode 0/2000   0%  ? left"
+    )
 
 
 def test_terminal_rewrites_one_line_and_messages_stand_above_it() -> None:

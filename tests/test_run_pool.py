@@ -34,7 +34,7 @@ def pool() -> Iterator[Pool]:
 def here(job_horizon: int, seeds: list[int]) -> list[Episode]:
     """The same episodes in this process."""
     job = toy_job(job_horizon, hazard=0.0 if job_horizon == LONG else 0.3)
-    env = ToyEnv(3, job_horizon, hazard=job.scenario.metadrive["hazard"], end_rule="half")
+    env = ToyEnv(3, job_horizon, hazard=job.scenario.settings["hazard"], end_rule="half")
     return [rollout(env, toy_actor(job), seed, deterministic=False) for seed in seeds]
 
 

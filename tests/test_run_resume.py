@@ -55,7 +55,7 @@ def test_how_it_is_computed_and_watched_may_change(directory: Path) -> None:
         ("seed=6", "seed"),
         ("episodes_per_iteration=2", "episodes_per_iteration"),
         ("constraints.termination.limit=0.3", "constraints.termination.limit"),
-        ("+constraints.crash.limit=0.3", "constraints.crash.limit"),
+        ("+constraints.speed.limit=0.3", "constraints.speed.limit"),
         ("scenario.horizon=30", "scenario.horizon"),
         ("algo.nonsense=1", "unknown key"),
         ("total_episodes=6", "multiple"),
@@ -84,7 +84,7 @@ def without_first_line(request: pytest.FixtureRequest, directory: Path, tmp_path
 def test_goes_on_without_its_first_command_line(without_first_line: Path) -> None:
     overrides = ["total_episodes=2000", "algo.lr=0.002", "runner=ray", "logger.quiet=false"]
     config = continued_config(without_first_line, overrides, None)
-    assert (config.total_episodes, config.seed, config.algo.lr, config.scenario.map) == (2000, 5, 0.002, "toy")
+    assert (config.total_episodes, config.seed, config.algo.lr, config.scenario.world) == (2000, 5, 0.002, "toy")
     assert (config.runner.name, config.logger.quiet) == ("ray", False)
     for override, key in {
         "algo.lr=0.1": "algo.lr",
@@ -93,7 +93,7 @@ def test_goes_on_without_its_first_command_line(without_first_line: Path) -> Non
         "total_episodes=6": "multiple",
         "total_episodes=x": "total_episodes",
         "num_worker=2": "did you mean num_workers",
-        "+constraints.crash.limit=0.3": "constraints.crash.limit",
+        "+constraints.speed.limit=0.3": "constraints.speed.limit",
         "~constraints.termination": "constraints",
         "seed=5,6": "seed",
     }.items():
@@ -121,7 +121,7 @@ def test_another_length_is_another_run_unless_it_is_resumed(tmp_path: Path) -> N
 
 def test_constraints_in_another_order_are_refused(tmp_path: Path) -> None:
     added = ["+constraints.crash.limit=0.2", "+constraints.off_road.limit=0.3"]
-    old, new = (compose([*FIRST, *texts], CONF)[0] for texts in (added, reversed(added)))
+    old, new = (compose(["+scenario=intersection", *texts], CONF)[0] for texts in (added, reversed(added)))
     refuse_another_experiment(old, old, tmp_path)
     with pytest.raises(UserError, match="has them in the order termination, crash, off_road"):
         refuse_another_experiment(old, new, tmp_path)

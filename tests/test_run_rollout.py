@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from maip3o.envs.contract import ArrayEnv, Cause, StepResult
+from maip3o.envs.contract import ArrayEnv, StepResult
+from maip3o.envs.driving.outcomes import Cause
 from maip3o.envs.toy import ToyEnv
 from maip3o.runners.rollout import rollout
 from tests.toy_run import assert_same_episode, toy_actor, toy_job
@@ -19,7 +20,7 @@ def test_lives_are_whole(end_rule: str, respawn: bool) -> None:
         episode = rollout(env, ACTOR, seed, deterministic=False)
         ended = episode.terminated | episode.truncated
         assert not (episode.terminated & episode.truncated).any()
-        assert np.array_equal(ended, episode.cause != Cause.NONE)
+        assert np.array_equal(ended, episode.outcome != Cause.NONE)
         assert not (ended & ~episode.active).any()
         assert (ended | ~episode.active)[-1].all(), "the last step ends or cuts everybody"
         assert episode.first.sum() == ended.sum() == len(episode.life_end)
@@ -33,7 +34,7 @@ def test_life_means_cover_each_life_alone() -> None:
     episode = rollout(env, ACTOR, 1, deterministic=False)
     assert len(episode.life_end) > 3, "the test needs several lives in a slot"
     speed = episode.reward  # the toy pays speed
-    for (end, slot), mean in zip(episode.life_end, episode.life_mean_speed, strict=True):
+    for (end, slot), mean in zip(episode.life_end, episode.life_measurements[:, 1], strict=True):
         start = max(t for t in range(end + 1) if episode.first[t, slot])
         assert mean == pytest.approx(speed[start : end + 1, slot].mean(), abs=1e-5)
 
@@ -41,7 +42,7 @@ def test_life_means_cover_each_life_alone() -> None:
 def test_bootstrap_rows_hold_what_the_car_would_have_seen() -> None:
     episode = rollout(ToyEnv(3, 6, hazard=0.0), ACTOR, 2, deterministic=False)
     assert episode.length == 6
-    assert (episode.cause[-1] == Cause.TIME_OUT).all()
+    assert (episode.outcome[-1] == Cause.TIME_OUT).all()
     assert np.allclose(episode.final_observation[:, 1], 1.0), "age / horizon after the last step"
     _, _, memory = ACTOR.act(episode.observation[-1], episode.hidden[-1], None)
     assert np.allclose(episode.final_hidden, memory, atol=1e-6)

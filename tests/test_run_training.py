@@ -17,6 +17,7 @@ import torch
 
 from maip3o.algo.learner import Learner, NonFiniteError
 from maip3o.data.episode import Episode
+from maip3o.envs.toy import ToyEnv
 from maip3o.errors import RunError, UserError
 from maip3o.runners import checkpoint
 from maip3o.runners.directory import only_one_trainer
@@ -233,7 +234,7 @@ def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.undo()
     dump = torch.load(tmp_path / "not_finite.pt", weights_only=True)
-    learner = Learner(toy_config(), 3, 2)
+    learner = Learner(toy_config(), ToyEnv().spec)
     learner.load_state_dict(dump["learner"])
     episodes = [
         Episode(**{name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in stored.items()})
@@ -279,3 +280,13 @@ def test_cars_start_together_from_half_of_the_training_on(tmp_path: Path) -> Non
     others = [record for record in records(tmp_path / "together") if record["kind"] == "iteration"]
     assert "rollout/start_spread" not in others[0]
     assert lines[0]["agent_steps"] < others[0]["agent_steps"], "who waits does not act"  # type: ignore[operator]
+
+
+def test_a_budget_in_steps_takes_whole_episodes_in_seed_order(tmp_path: Path) -> None:
+    config = toy_config()
+    config.total_steps, config.steps_per_iteration, config.scenario.settings = 90, 45, {"hazard": 0.4}
+    train_inline(config, tmp_path)
+    counters = checkpoint.load(tmp_path / "checkpoints" / "last.pt").counters
+    assert counters["iteration"] == 2
+    assert 90 <= counters["env_steps"] < 90 + 2 * config.scenario.horizon
+    assert counters["episodes"] > 4  # some ended before the horizon of 20 steps

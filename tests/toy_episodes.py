@@ -23,7 +23,7 @@ def toy_config(penalty: str = "celu", model: dict[str, Any] | None = None, **alg
 
 
 def toy_learner(config: Config) -> Learner:
-    return Learner(config, ToyEnv.observation_size, ToyEnv.action_size)
+    return Learner(config, ToyEnv().spec)
 
 
 def toy_rollouts(learner: Learner, env: ToyEnv, count: int, first_seed: int = 1_000_000) -> list[Episode]:
@@ -39,7 +39,7 @@ def with_garbage(episodes: list[Episode], rng: np.random.Generator) -> list[Epis
         for name in ("observation", "hidden", "action", "log_prob", "reward", "cost"):
             array = getattr(episode, name)
             array[dead] = rng.choice([np.nan, np.inf, -np.inf, 1e30, 7.0], size=array[dead].shape)
-        episode.cause[dead] = rng.integers(0, 8, dead.sum())
+        episode.outcome[dead] = rng.integers(0, 8, dead.sum())
     return spoilt
 
 
@@ -47,7 +47,7 @@ def with_slots(episodes: list[Episode], order: np.ndarray) -> list[Episode]:
     """The same episodes with the cars in other slots: slot order[a] becomes slot a."""
     moved = copy.deepcopy(episodes)
     for episode in moved:
-        for name in ("observation", "hidden", "action", "log_prob", "active", "first", "reward", "cost", "cause"):
+        for name in ("observation", "hidden", "action", "log_prob", "active", "first", "reward", "cost", "outcome"):
             setattr(episode, name, getattr(episode, name)[:, order])
         episode.terminated, episode.truncated = episode.terminated[:, order], episode.truncated[:, order]
         for name in ("final_index", "life_end"):

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from maip3o.config.schema import Config, ConstraintConfig, ScenarioConfig
+from maip3o.envs.toy import ToyEnv
 from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners import checkpoint, loop
 from maip3o.runners.pool import Pool
@@ -20,7 +21,7 @@ from maip3o.runners.worker import Job
 def toy_config(**changes: Any) -> Config:
     """Three cars, twenty steps, no simulator."""
     config = Config(
-        scenario=ScenarioConfig(name="toy", map="toy", num_agents=3, horizon=20, backend="stock"),
+        scenario=ScenarioConfig(name="toy", world="toy", num_agents=3, horizon=20, backend="stock"),
         constraints={"termination": ConstraintConfig(0.1)},
         total_episodes=12,
         episodes_per_iteration=4,
@@ -47,8 +48,8 @@ def toy_job(horizon: int = 20, **settings: Any) -> Job:
     from maip3o.algo.learner import Learner
 
     config = toy_config()
-    scenario = ScenarioConfig(name="toy", map="toy", num_agents=3, horizon=horizon, metadrive=settings)
-    weights: Any = Learner(config, 3, 2, "cpu").actor_weights()
+    scenario = ScenarioConfig(name="toy", world="toy", num_agents=3, horizon=horizon, settings=settings)
+    weights: Any = Learner(config, ToyEnv().spec, "cpu").actor_weights()
     return Job(scenario, ("termination",), config.model, weights)
 
 

@@ -31,9 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maip3o.data.batch import Batch
-from maip3o.envs.contract import Cause
-
-CENSORED = (Cause.CUT, Cause.TIME_OUT)
 
 
 @dataclass(slots=True)
@@ -67,8 +64,7 @@ def estimate_constraints(batch: Batch, unit: str) -> ConstraintEstimate:
     """unit: per_agent (one car's life) or per_team (all lives of an episode together)."""
     factor = unit_factor(batch, unit)
     life_cost = np.add.reduceat(batch.cost, batch.life_start, axis=0)
-    ended = ~np.isin(batch.life_cause, CENSORED)
-    uncensored = uncensored_mean(batch.age, batch.cost, batch.life_length, ended)
+    uncensored = uncensored_mean(batch.age, batch.cost, batch.life_length, ~batch.life_cut)
     return ConstraintEstimate(factor * plain_mean(life_cost), factor * uncensored)
 
 

@@ -31,7 +31,7 @@ from maip3o.config.schema import AlgoConfig, Config
 from maip3o.data.batch import Batch, make_batch
 from maip3o.data.chunks import cut_into_chunks, pack
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import Cause
+from maip3o.envs.contract import WorldSpec
 from maip3o.models.actor import Actor, entropy
 from maip3o.models.critic import Critic, critic_inputs
 from maip3o.models.normaliser import ObservationNormaliser
@@ -44,9 +44,7 @@ COMPETENCE_DECAY = 0.98  # per iteration: it remembers some fifty
 class Learner:
     """Everything that learns. An update is a function of (this state, config.seed, iteration, episodes)."""
 
-    def __init__(
-        self, config: Config, observation_size: int, action_size: int, device: torch.device | str = "cpu"
-    ) -> None:
+    def __init__(self, config: Config, world: WorldSpec, device: torch.device | str = "cpu") -> None:
         get_penalty(config.algo.penalty.name)  # a wrong name must stop the run before it starts
         self.config, self.algo, self.device = config, config.algo, torch.device(device)
         self.constraints = list(config.constraints)
@@ -54,10 +52,12 @@ class Learner:
         self.limit = torch.tensor(limits, dtype=torch.float64)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            self.actor = Actor(observation_size, action_size, config.model).to(self.device)
+            self.actor = Actor(world, config.model).to(self.device)
             names = ["value", *self.constraints]
-            self.critics = {name: Critic(observation_size, config.model).to(self.device) for name in names}
-        self.normaliser = ObservationNormaliser(observation_size, config.model.normalise_observation).to(self.device)
+            self.critics = {name: Critic(world.observation_size, config.model).to(self.device) for name in names}
+        self.normaliser = ObservationNormaliser(world.observation_size, config.model.normalise_observation).to(
+            self.device
+        )
         self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), lr=self.algo.lr, eps=1e-5, fused=True)
         parameters = [p for critic in self.critics.values() for p in critic.parameters()]
         self.critic_optimiser = torch.optim.Adam(parameters, lr=self.algo.critic_lr, eps=1e-5, fused=True)
@@ -76,7 +76,7 @@ class Learner:
         except NonFiniteError as error:
             error.iteration = self.iteration
             self.load_state_dict(before)
-            stored = [{f.name: getattr(e, f.name) for f in dataclasses.fields(e)} for e in episodes]
+            stored = [dataclasses.asdict(episode) for episode in episodes]
             error.dump = {"learner": before, "episodes": stored, "progress": progress, "tensor": error.tensor}
             raise
         except BaseException:
@@ -95,7 +95,7 @@ class Learner:
         returns = compute_returns(batch, value, final_value, self.algo)
         metrics = self._constraint_metrics(batch)
         data = self._policy_data(batch, observation, returns, metrics)
-        arrived = float((batch.life_cause == Cause.ARRIVED).mean())
+        arrived = float(batch.life_goal.mean()) if batch.life_goal is not None else 0.0
         self.competence = COMPETENCE_DECAY * self.competence + (1.0 - COMPETENCE_DECAY) * arrived
         penalty = self.algo.penalty
         penalty = by_odds(penalty, self.competence) if penalty.growth == "odds" else at_progress(penalty, progress)

@@ -12,13 +12,14 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from maip3o.data.episode import Episode
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import FloatArray
+from maip3o.envs.driving.views import DrivingEnv
 from maip3o.runners.recording import RecordingEnv
 from maip3o.runners.rollout import rollout
 from maip3o.video.encode import write_mp4
@@ -67,7 +68,11 @@ class _Scripted:
 
 def drive(scenario: str, num_agents: int, seed: int = 0) -> Footage:
     """Footage of one scripted episode; the predicted costs are made up, but drawn like real ones."""
-    env = RecordingEnv(make_array_env(load_scenario(scenario, num_agents=num_agents, end_rule="all"), ("termination",)))
+    env = RecordingEnv(
+        cast(
+            DrivingEnv, make_array_env(load_scenario(scenario, num_agents=num_agents, end_rule="all"), ("termination",))
+        )
+    )
     episode: Episode = rollout(env, _Scripted(), seed, True)  # type: ignore[arg-type]
     tracks = env.tracks()
     env.close()
@@ -78,7 +83,7 @@ def drive(scenario: str, num_agents: int, seed: int = 0) -> Footage:
         seed=seed,
         tracks=tracks,
         active=episode.active,
-        cause=episode.cause,
+        cause=episode.outcome,
         reward=np.where(episode.active, episode.reward, 0.0),
         cost=episode.cost[..., 0],
         constraint="termination",

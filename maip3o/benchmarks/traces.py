@@ -11,10 +11,11 @@ import numpy as np
 
 from maip3o.benchmarks.drivers import DRIVERS
 from maip3o.config.schema import ScenarioConfig
-from maip3o.envs.contract import CarStates, FloatArray
+from maip3o.envs.contract import FloatArray
 from maip3o.envs.driving.backend import Backend, RawStep
 from maip3o.envs.driving.fast import FastBackend
 from maip3o.envs.driving.stock import StockBackend
+from maip3o.envs.driving.views import CarStates
 
 T = TypeVar("T")
 Trace = list[dict[str, FloatArray]]  # one dictionary of arrays per step, the reset first

@@ -26,7 +26,7 @@ from maip3o.errors import UserError
 from maip3o.runners import checkpoint
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.seeds import training_seeds
-from maip3o.runners.worker import Job, space_sizes
+from maip3o.runners.worker import Job, world_spec
 
 PHASES = ("simulate", "infer", "send", "update")
 
@@ -134,8 +134,7 @@ def _setting(config: Config, backend: str, workers: int, checkpoint_name: str, p
     observation = loaded.config.scenario.observation if loaded else config.scenario.observation
     config = replace(config, scenario=replace(config.scenario, backend=backend, observation=observation))
     pool = pools.enter_context(make_pool(config.runner, workers))
-    sizes = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
-    learner = Learner(config, sizes[0], sizes[1], "cpu")
+    learner = Learner(config, pool.ask(world_spec, (config.scenario, tuple(config.constraints))), "cpu")
     if loaded:
         learner.load_networks(loaded.learner)
     return Setting(backend, workers, config, pool, learner)

@@ -25,7 +25,7 @@ from maip3o.data.episode import Episode
 from maip3o.runners import checkpoint
 from maip3o.runners.pool import make_pool
 from maip3o.runners.seeds import training_seeds
-from maip3o.runners.worker import Job, space_sizes
+from maip3o.runners.worker import Job, world_spec
 
 
 def run(
@@ -46,7 +46,7 @@ def run(
     config = replace(loaded.config, scenario=scenario, algo=algo)
     sampling, updating, side_by_side = [], [], []
     with make_pool(config.runner, workers) as pool:
-        learner = Learner(config, *pool.ask(space_sizes, (config.scenario, tuple(config.constraints))))
+        learner = Learner(config, pool.ask(world_spec, (config.scenario, tuple(config.constraints))))
         learner.load_networks(loaded.learner)
         start = deepcopy(learner.state_dict())
         weights: Any = learner.actor_weights()

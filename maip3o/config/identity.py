@@ -25,7 +25,7 @@ HOW_IT_RUNS = (
 )
 """Keys, with all below them, that say how a run is computed and watched. Any other makes another experiment."""
 
-LENGTH = ("total_episodes",)
+LENGTH = ("total_episodes", "total_steps")
 """How long a run is. Schedules depend on it, so it is part of the experiment; only `resume=` may prolong a run."""
 
 IN_THE_PATH = ("scenario", "algo", "seed", "experiment", "hydra")

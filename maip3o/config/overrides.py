@@ -15,7 +15,6 @@ from hydra.errors import HydraException
 
 import maip3o
 from maip3o.config.schema import Config
-from maip3o.config.validation import require_cost
 from maip3o.errors import UserError
 
 FOLDER = Path(maip3o.__file__).parent / "conf"
@@ -25,6 +24,7 @@ GROUPS = sorted(
 OPEN_KEYS = (
     "constraints.",
     "scenario.metadrive.",
+    "scenario.settings.",
     "hydra.",
 )  # below these the user makes up names, or Hydra has its own
 
@@ -55,13 +55,11 @@ def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> 
         whole = isinstance(override.value(), dict)
         if key in GROUPS and not whole:
             _check_choice(text, override, options(key, config_dir))
-        elif key in known_keys() and whole and key != "scenario.metadrive":
+        elif key in known_keys() and whole and key not in ("scenario.metadrive", "scenario.settings"):
             # Hydra merges it into what is there, so that constraints={} would keep them all.
             raise UserError(f"{text}: must be set key by key: {key}.<key>=<value> (~{key}.<key> takes one away)")
         elif key not in known_keys() and not key.startswith(OPEN_KEYS):
             raise UserError(f"{text}: unknown key {key}; {hint(key)}")
-        elif key.startswith("constraints."):
-            require_cost(text, key.split(".")[1])
 
 
 def parse(text: str) -> Override:

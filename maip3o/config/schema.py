@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from omegaconf import MISSING, OmegaConf
+from omegaconf import MISSING, DictConfig, OmegaConf
 
 
 @dataclass
@@ -13,7 +13,8 @@ class ScenarioConfig:
     """Which world, who drives in it, and when an episode ends."""
 
     name: str = MISSING
-    map: str = MISSING  # intersection | parking_lot | roundabout | bottleneck | tollgate | pg
+    world: str = "driving"  # a kind of world in maip3o/envs/registry.py, or package.module:NAME
+    map: str = ""  # driving only: intersection | parking_lot | roundabout | bottleneck | tollgate | pg
     num_agents: int = 10
     horizon: int = 500
     respawn: bool = False
@@ -22,6 +23,9 @@ class ScenarioConfig:
     lidar: str = "exact"  # exact | analytic (fast backend only)
     observation: str = "linear"  # linear | near: distances as they are, or their logarithm
     metadrive: dict[str, Any] = field(default_factory=dict)  # passed on to MetaDrive's own config
+    settings: dict[str, Any] = field(default_factory=dict)  # what other worlds know besides
+    initial_mean: list[float] | None = None  # of the actions before any learning; null: the world's own
+    initial_std: list[float] | None = None
 
 
 @dataclass
@@ -82,9 +86,6 @@ class ModelConfig:
     activation: str = "tanh"  # tanh | relu
     recurrent: bool = True
     memory_size: int = 64
-    initial_std: float = 0.3
-    steering_std: float = 0.6
-    throttle_bias: float = 0.5
     normalise_observation: bool = True
     normalise_value: bool = True
     compiled: str = "auto"  # auto | off: torch alone
@@ -126,6 +127,8 @@ class Config:
     seed: int = 0
     total_episodes: int = 2000
     episodes_per_iteration: int = 2
+    total_steps: int | None = None  # of the world, instead of total_episodes
+    steps_per_iteration: int | None = None  # with total_steps: whole episodes until so many are reached
     start_spread: int | None = None  # steps
     num_workers: int | str = "auto"
     torch_threads: int | str = "auto"
@@ -137,4 +140,16 @@ class Config:
 
 def from_dict(content: Any) -> Config:
     """A Config from plain containers or a DictConfig; omegaconf's errors pass through."""
-    return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), content)))
+    tree: Any = OmegaConf.to_container(content) if isinstance(content, DictConfig) else content
+    return cast(Config, OmegaConf.to_object(OmegaConf.merge(OmegaConf.structured(Config), _converted(tree))))
+
+
+def _converted(content: dict[str, Any]) -> dict[str, Any]:
+    """Configs of older checkpoints and records: the first actions were the model's affair."""
+    model = dict(content.get("model", {}))
+    usual = {"throttle_bias": 0.5, "steering_std": 0.6, "initial_std": 0.3}
+    old = [model.pop(key, value) for key, value in usual.items()]
+    scenario = content.get("scenario", {})
+    if old != list(usual.values()):
+        scenario = {**scenario, "initial_mean": [0.0, old[0]], "initial_std": old[1:]}
+    return {**content, "model": model, "scenario": scenario} if "model" in content else content

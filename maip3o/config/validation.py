@@ -9,6 +9,7 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from maip3o.config.budget import fewest_episodes
 from maip3o.config.schema import Config
 from maip3o.errors import UserError
 
@@ -21,6 +22,7 @@ SHARE: Check = (lambda x: 0 <= x <= 1, "must be in [0, 1]")
 FINITE: Check = (math.isfinite, "must be a finite number")
 COUNT: Check = (lambda x: x >= 1, "must be 1 or above")
 COUNT_OR_0: Check = (lambda x: x >= 0, "must be 0 or above")
+COUNT_OR_NULL: Check = (lambda x: x is None or x >= 1, "must be 1 or above, or null")
 NAME: Check = (lambda x: bool(x.strip()), "must not be empty")
 COUNT_OR_AUTO: Check = (
     lambda x: x == "auto" or (not isinstance(x, str) and 1 <= x <= 1024),
@@ -38,6 +40,8 @@ RULES: dict[str, Check] = {
     "seed": (lambda x: 0 <= x < 2**32, "must be in [0, 4294967296)"),
     "total_episodes": COUNT,
     "episodes_per_iteration": COUNT,
+    "total_steps": COUNT_OR_NULL,
+    "steps_per_iteration": COUNT_OR_NULL,
     "start_spread": (lambda x: x is None or x >= 1, "must be 1 step or above, or null"),
     "num_workers": COUNT_OR_AUTO,
     "torch_threads": COUNT_OR_AUTO,
@@ -65,7 +69,7 @@ RULES: dict[str, Check] = {
     "algo.huber_delta": POSITIVE,
     "algo.epochs": COUNT,
     "algo.minibatches": COUNT,
-    "algo.minibatch_steps": (lambda x: x is None or x >= 1, "must be 1 or above, or null"),
+    "algo.minibatch_steps": COUNT_OR_NULL,
     "algo.chunk_length": COUNT,
     "algo.lr": POSITIVE,
     "algo.critic_lr": POSITIVE,
@@ -79,9 +83,7 @@ RULES: dict[str, Check] = {
     "model.activation": one_of("tanh", "relu"),
     "model.memory_size": COUNT,
     "model.compiled": one_of("auto", "off"),
-    "model.initial_std": POSITIVE,
-    "model.steering_std": POSITIVE,
-    "model.throttle_bias": (lambda x: -1 <= x <= 1, "must be in [-1, 1]"),
+    "scenario.initial_std": (lambda x: x is None or min(x, default=0) > 0, "must be numbers above 0, or null"),
     "runner.name": one_of("local", "ray"),
     "runner.episode_timeout": POSITIVE,
     "runner.max_attempts": COUNT,
@@ -115,7 +117,10 @@ def get(config: Config, key: str) -> Any:
 
 def _episodes(config: Config) -> None:
     total, each = config.total_episodes, config.episodes_per_iteration
-    if total % each:
+    if (config.total_steps is None) != (config.steps_per_iteration is None):
+        missing = "total_steps" if config.total_steps is None else "steps_per_iteration"
+        raise UserError(f"{missing}=null: total_steps and steps_per_iteration belong together; set both, or neither")
+    if config.total_steps is None and total % each:
         # A shorter last iteration would make the run differ from a longer one that passes the same point.
         near = max(round(total / each), 1) * each
         raise UserError(
@@ -130,11 +135,12 @@ def _start_spread(config: Config) -> None:
 
 
 def _workers(config: Config) -> None:
-    number, each = config.num_workers, config.episodes_per_iteration
+    number, each = config.num_workers, fewest_episodes(config)
     if not isinstance(number, str) and number > each:
+        key = "steps_per_iteration" if config.total_steps else "episodes_per_iteration"
         raise UserError(
-            f"num_workers={number}: one process simulates one episode at a time, and an iteration has "
-            f"episodes_per_iteration={each}; set num_workers to {each} or less, or both to {number}"
+            f"num_workers={number}: one process simulates one episode at a time, and an iteration has {each} "
+            f"({key}={get(config, key)}); set num_workers to {each} or less"
         )
 
 
@@ -146,11 +152,11 @@ def _sequences(config: Config) -> None:
         )
     length = algo.chunk_length if config.model.recurrent else 1
     # chunks of an iteration in which every car drives to the end; with respawn there are more, of newcomers
-    chunks = config.episodes_per_iteration * scenario.num_agents * -(-scenario.horizon // length)
+    chunks = fewest_episodes(config) * scenario.num_agents * -(-scenario.horizon // length)
     if algo.minibatches > chunks and not scenario.respawn:
         raise UserError(
             f"algo.minibatches={algo.minibatches}: more than the {chunks} chunks of an iteration "
-            f"(episodes_per_iteration={config.episodes_per_iteration} x scenario.num_agents={scenario.num_agents} "
+            f"({fewest_episodes(config)} episodes x scenario.num_agents={scenario.num_agents} "
             f"x scenario.horizon={scenario.horizon} / {length} steps of a chunk)"
         )
 
@@ -177,37 +183,32 @@ def _penalty(config: Config) -> None:
 
 
 def _constraints(config: Config) -> None:
-    from maip3o.envs.driving.costs import COSTS
+    from maip3o.envs.registry import find_world
 
+    kinds = find_world(config.scenario).costs(config.scenario)
     if config.algo.penalty.name != "none" and not config.constraints:
         raise UserError(
-            f"constraints: algo.penalty.name={config.algo.penalty.name} needs at least one ({', '.join(COSTS)})"
+            f"constraints: algo.penalty.name={config.algo.penalty.name} needs at least one ({', '.join(kinds)})"
         )
     for name, constraint in config.constraints.items():
-        require_cost(f"constraints.{name}", name)
+        if name not in kinds:
+            near = difflib.get_close_matches(name, kinds, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            where = f"no such cost in scenario {config.scenario.name}"
+            raise UserError(f"constraints.{name}: {where}; {hint}known are {', '.join(kinds)}")
         key, limit = f"constraints.{name}.limit", constraint.limit
         if not 0 <= limit < math.inf:
             raise UserError(f"{key}={limit}: must be 0 or above, and finite")
-        if name == "termination" and config.algo.constraint_unit == "per_agent" and limit >= 1:
-            raise UserError(f"{key}={limit}: a share of cars must be below 1 (algo.constraint_unit=per_agent)")
+        if kinds[name] == "event" and config.algo.constraint_unit == "per_agent" and limit >= 1:
+            raise UserError(f"{key}={limit}: a share of lives must be below 1 (algo.constraint_unit=per_agent)")
         most = config.scenario.num_agents
         if (
-            name == "termination"
+            kinds[name] == "event"
             and config.algo.constraint_unit == "per_team"
             and not config.scenario.respawn
             and limit >= most
         ):
-            raise UserError(f"{key}={limit}: must be below the scenario.num_agents={most} cars of a team")
-
-
-def require_cost(text: str, name: str) -> None:
-    """A constraint is a cost function and a limit; `text` is what named it."""
-    from maip3o.envs.driving.costs import COSTS
-
-    if name not in COSTS:
-        near = difflib.get_close_matches(name, COSTS, n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
-        raise UserError(f"{text}: no such cost function as {name}; {hint}known are {', '.join(COSTS)}")
+            raise UserError(f"{key}={limit}: must be below the scenario.num_agents={most} of a team")
 
 
 def _device(config: Config) -> None:
@@ -239,9 +240,6 @@ def _runner(config: Config) -> None:
 
 
 def _world(config: Config) -> None:
-    from maip3o.envs.scenarios import check_scenario
+    from maip3o.envs.registry import find_world
 
-    if config.scenario.map != "toy":  # of no shipped scenario: it serves the runner's own tests
-        check_scenario(config.scenario)
-    if config.scenario.backend == "stock" and config.scenario.lidar != "exact":
-        raise UserError(f"scenario.lidar={config.scenario.lidar}: only scenario.backend=fast has it; use exact")
+    find_world(config.scenario).check(config.scenario)

@@ -35,7 +35,8 @@ class Batch:
     final_row: Rows  # [F] row of the step at which the life was cut
     life_start: Rows  # [M] row of a life's first step
     life_length: Rows  # [M]
-    life_cause: NDArray[np.int8]  # [M] of envs.contract.Cause
+    life_cut: NDArray[np.bool_]  # [M] the life was cut (time-out, end rule), it did not end
+    life_goal: NDArray[np.bool_] | None  # [M] the life reached its goal; None: the world has none
     life_episode: Rows  # [M]
     moment: Rows  # [S] index of (episode, time), in [0, G)
     episodes: int  # E
@@ -72,6 +73,7 @@ def make_batch(episodes: Sequence[Episode], device: torch.device | str = "cpu") 
     def tensor(array: NDArray) -> Tensor:
         return torch.as_tensor(np.ascontiguousarray(array, dtype=np.float32), device=device)
 
+    goals = episodes[0].world.indices("goal")
     starts = np.flatnonzero(flat("first"))
     lengths = np.diff(np.append(starts, sum(counts)))
     episode = np.repeat(np.arange(len(episodes)), counts)
@@ -90,7 +92,8 @@ def make_batch(episodes: Sequence[Episode], device: torch.device | str = "cpu") 
         final_row=_final_rows(episodes, where),
         life_start=starts,
         life_length=lengths,
-        life_cause=flat("cause")[starts + lengths - 1].astype(np.int8),
+        life_cut=flat("truncated")[starts + lengths - 1],
+        life_goal=np.isin(flat("outcome")[starts + lengths - 1], goals) if goals else None,
         life_episode=episode[starts],
         moment=moment.reshape(-1),
         episodes=len(episodes),

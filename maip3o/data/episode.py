@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from maip3o.envs.contract import BoolArray, FloatArray, IntArray
+from maip3o.envs.contract import BoolArray, FloatArray, IntArray, WorldSpec
 
 
 @dataclass(slots=True)
@@ -14,23 +14,23 @@ class Episode:
     seed: int
     observation: FloatArray  # [T, A, O] float32, raw (the model normalises)
     hidden: FloatArray  # [T, A, H] float32, the actor's memory before step t (zeros at `first`)
-    action: FloatArray  # [T, A, 2] float32, as sampled: the environment clips, the log-prob does not
+    action: FloatArray  # [T, A, U] float32, as sampled: the environment clips, the log-prob does not
     log_prob: FloatArray  # [T, A] float32
     active: BoolArray  # [T, A]
-    first: BoolArray  # [T, A] first step of a car's life in its slot
+    first: BoolArray  # [T, A] first step of a life in its slot
     reward: FloatArray  # [T, A] float32
     cost: FloatArray  # [T, A, K] float32
     terminated: BoolArray  # [T, A]
     truncated: BoolArray  # [T, A]
-    cause: IntArray  # [T, A] int8, of envs.contract.Cause
+    outcome: IntArray  # [T, A] int8, index into world.outcomes
     # Where a life was cut (truncated), the critic bootstraps from the observation after that step:
     final_index: IntArray  # [N, 2] int64 rows (t, a)
     final_observation: FloatArray  # [N, O] float32
     final_hidden: FloatArray  # [N, H] float32, the memory after step t
     # Per life, in the order (t of end, a); lives still running cannot exist: the last step ends or cuts all.
     life_end: IntArray  # [M, 2] int64 rows (t, a)
-    life_route_completion: FloatArray  # [M] float32 in [0, 1]
-    life_mean_speed: FloatArray  # [M] float32, m/s
+    life_measurements: FloatArray  # [M, P] float32, in the order of world.measurements
+    world: WorldSpec  # what the numbers above mean
     seconds_simulate: float
     seconds_infer: float
 

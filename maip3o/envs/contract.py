@@ -1,13 +1,11 @@
-"""What a multi-agent driving environment gives to the rollout: arrays over fixed slots.
+"""What a world gives to the rollout: arrays over fixed slots. A world knows no tensor, no policy and no algorithm.
 
-Axis letters, the same everywhere: T time, E episode, A agent slot, K constraint, O observation.
-An environment knows no tensor, no policy and no algorithm.
+Axis letters, the same everywhere: T time, E episode, A agent slot, K constraint, O observation, P measurement.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import Protocol
 
 import numpy as np
@@ -18,68 +16,80 @@ BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.integer]
 
 
-class Cause(IntEnum):
-    """Why a car's life ended. NONE while it drives."""
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a life can end. goal, failure and end are terminations; timeout and cut are truncations."""
 
-    NONE = 0
-    ARRIVED = 1
-    CRASH_VEHICLE = 2
-    CRASH_OBJECT = 3
-    CRASH_SIDEWALK = 4
-    OFF_ROAD = 5
-    TIME_OUT = 6
-    CUT = 7  # alive when the episode's end rule stopped everybody
+    name: str  # of its share of lives in metrics.jsonl and evaluation.json
+    kind: str  # goal | failure | timeout | cut | end; running for the first one
+    label: str = ""  # for people; empty: the name
 
 
-ELIMINATED = (Cause.CRASH_VEHICLE, Cause.CRASH_OBJECT, Cause.CRASH_SIDEWALK, Cause.OFF_ROAD)
-"""Causes that count as a failure: the cost of the constraint `termination`, and what the end rules count."""
+RUNNING = Outcome("running", "running")
+"""The first outcome of every world: the life goes on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """A figure of each life besides return and costs."""
+
+    name: str
+    reduce: str  # last | mean: over the steps of a life
+    label: str = ""
+    share: bool = False  # shown in per cent
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    name: str
+    kind: str  # event: at most once a life, so its mean is a share of lives; count: a sum over steps
+
+
+@dataclass(frozen=True, slots=True)
+class WorldSpec:
+    """What a world declares. It travels with every episode, so that nothing else has to know the world."""
+
+    observation_size: int  # O
+    action_size: int
+    outcomes: tuple[Outcome, ...] = (RUNNING,)  # StepResult.outcome is an index into it
+    measurements: tuple[Measurement, ...] = ()
+    costs: tuple[Cost, ...] = ()  # K, those that were asked for
+    initial_mean: tuple[float, ...] = (0.0,)  # of the actions of a policy that has learnt nothing; one, or one each
+    initial_std: tuple[float, ...] = (1.0,)
+    agent: str = "agent"  # what people call one that acts
+    failure: str = "failed"  # what people call a life whose outcome is of kind failure
+
+    def indices(self, *kinds: str) -> list[int]:
+        """The outcomes of these kinds."""
+        return [index for index, outcome in enumerate(self.outcomes) if outcome.kind in kinds]
+
+    @property
+    def cost_names(self) -> tuple[str, ...]:
+        return tuple(cost.name for cost in self.costs)
 
 
 @dataclass(slots=True)
 class StepResult:
-    """One environment step. Rows of slots that did not act hold zeros / False / Cause.NONE."""
+    """One environment step. Rows of slots that did not act hold zeros / False."""
 
-    observation: FloatArray  # [A, O] float32: what each living car acts on next; zeros where not alive
-    alive: BoolArray  # [A]: the slot holds a car that acts in the next step
-    fresh: BoolArray  # [A]: a new car took the slot in this step (respawn): start its memory from zero
+    observation: FloatArray  # [A, O] float32: what each living agent acts on next; zeros where not alive
+    alive: BoolArray  # [A]: the slot holds an agent that acts in the next step
+    fresh: BoolArray  # [A]: a new agent took the slot in this step (respawn): start its memory from zero
     reward: FloatArray  # [A] float64
-    cost: FloatArray  # [A, K] float32, in the order of `cost_names`
-    terminated: BoolArray  # [A]: the car's life ended in this step, no bootstrap
-    truncated: BoolArray  # [A]: the car's life was cut in this step (time-out, end rule): bootstrap. Never both.
-    cause: IntArray  # [A] int8, of Cause
-    final_observation: FloatArray  # [A, O] float32: last observation of cars that ended in this step, else zeros
-    route_completion: FloatArray  # [A] float64 in [0, 1] after this step, of cars that acted in it, else zeros
-    speed: FloatArray  # [A] float64, m/s, likewise
+    cost: FloatArray  # [A, K] float32, in the order of `spec.costs`
+    terminated: BoolArray  # [A]: the life ended in this step, no bootstrap
+    truncated: BoolArray  # [A]: the life was cut in this step (time-out, end rule): bootstrap. Never both.
+    outcome: IntArray  # [A] int8, index into `spec.outcomes`; 0 while the life goes on
+    final_observation: FloatArray  # [A, O] float32: last observation of agents that ended in this step, else zeros
+    measurements: FloatArray  # [A, P] float64 after this step, of agents that acted in it, in the order of the spec
     over: bool  # the episode has ended: nobody acts any more
 
 
-@dataclass(slots=True)
-class CarStates:
-    """Where every car is, living or wrecked, for videos and replays. Rows with present=False hold zeros."""
-
-    present: BoolArray  # [A]: a car, living or wreck, stands in the world
-    position: FloatArray  # [A, 2] float64, metres, MetaDrive's world frame (x forward, y left)
-    heading: FloatArray  # [A] float64, radians, counter-clockwise from +x
-    speed: FloatArray  # [A] float64, m/s
-    route_completion: FloatArray  # [A] float64 in [0, 1]
-
-
-@dataclass(slots=True)
-class RoadMap:
-    """The static map as plain geometry."""
-
-    lanes: list[FloatArray]  # polygons [n, 2] of drivable surface
-    lines: list[tuple[FloatArray, str]]  # polylines [n, 2] with kind: "white", "white_broken", "yellow", "side"
-    bounds: tuple[float, float, float, float]  # x_min, y_min, x_max, y_max of everything above
-
-
 class ArrayEnv(Protocol):
-    """The environment as the rollout sees it. The PettingZoo face is a thin view on this."""
+    """The environment as the rollout sees it."""
 
+    spec: WorldSpec
     num_slots: int  # A
-    observation_size: int  # O
-    action_size: int
-    cost_names: tuple[str, ...]  # K names
     end_rule: str  # half | first | all; a change holds from the next reset on
 
     def reset(self, seed: int) -> StepResult:
@@ -87,12 +97,5 @@ class ArrayEnv(Protocol):
 
     def step(self, action: FloatArray) -> StepResult:
         """Advance one step. action: [A, action_size]; rows of slots that are not alive are ignored."""
-
-    def car_states(self) -> CarStates: ...
-
-    def road_map(self) -> RoadMap: ...
-
-    def routes(self) -> list[FloatArray]:
-        """Per slot the centre line [n, 2] from spawn to destination of its present car (empty if none)."""
 
     def close(self) -> None: ...

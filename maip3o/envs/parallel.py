@@ -1,16 +1,18 @@
-"""The PettingZoo face: a thin view on an ArrayEnv. Every car's life has a name of its own, agent0, agent1, ..."""
+"""The PettingZoo face: a thin view on a DrivingEnv. Every car's life has a name of its own, agent0, agent1, ..."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from gymnasium.spaces import Box
 from pettingzoo import ParallelEnv
 
 from maip3o.config.schema import ScenarioConfig
-from maip3o.envs.contract import ArrayEnv, CarStates, Cause, FloatArray, RoadMap, StepResult
+from maip3o.envs.contract import FloatArray, StepResult
+from maip3o.envs.driving.outcomes import Cause
+from maip3o.envs.driving.views import CarStates, DrivingEnv, RoadMap
 from maip3o.errors import UserError
 
 Observations = dict[str, FloatArray]
@@ -24,7 +26,7 @@ class ParallelDriving(ParallelEnv):
     Without respawn, slot i is agent<i>. With respawn, a new car gets the next unused name: a name never comes back.
     """
 
-    def __init__(self, scenario: ScenarioConfig, env: ArrayEnv) -> None:
+    def __init__(self, scenario: ScenarioConfig, env: DrivingEnv) -> None:
         self.metadata = {"name": scenario.name, "render_modes": [], "is_parallelizable": True}
         self.render_mode = None
         self.array_env = env
@@ -39,12 +41,12 @@ class ParallelDriving(ParallelEnv):
         self._action_spaces: dict[str, Box] = {}
 
     def observation_space(self, agent: str) -> Box:
-        shape = (self.array_env.observation_size,)
+        shape = (self.array_env.spec.observation_size,)
         return self._observation_spaces.setdefault(agent, Box(0.0, 1.0, shape, np.float32))
 
     def action_space(self, agent: str) -> Box:
         """Steering (left positive) and throttle (negative: brake, or reverse where enabled)."""
-        shape = (self.array_env.action_size,)
+        shape = (self.array_env.spec.action_size,)
         return self._action_spaces.setdefault(agent, Box(-1.0, 1.0, shape, np.float32))
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Observations, Infos]:
@@ -64,8 +66,9 @@ class ParallelDriving(ParallelEnv):
         result = self.array_env.step(self._action_rows(actions))
         acted = np.isin(self._name_of_slot, self.agents)
         slots = list(self._named(acted))
+        ended = result.outcome != 0
         observations = {
-            name: (result.final_observation if result.cause[slot] else result.observation)[slot] for slot, name in slots
+            name: (result.final_observation if ended[slot] else result.observation)[slot] for slot, name in slots
         }
         rewards = {name: float(result.reward[slot]) for slot, name in slots}
         terminated = {name: bool(result.terminated[slot]) for slot, name in slots}
@@ -104,17 +107,17 @@ class ParallelDriving(ParallelEnv):
         return {name: result.observation[slot] for slot, name in self._named(result.alive)}
 
     def _birth_info(self, slot: int) -> dict[str, Any]:
-        costs = dict.fromkeys(self.array_env.cost_names, 0.0)
+        costs = dict.fromkeys(self.array_env.spec.cost_names, 0.0)
         return {"cause": "none", "costs": costs, "arrived": False, "route_completion": 0.0, "slot": slot}
 
     def _info(self, result: StepResult, slot: int) -> dict[str, Any]:
-        cause = Cause(int(result.cause[slot]))
-        costs = zip(self.array_env.cost_names, result.cost[slot].tolist(), strict=True)
+        cause = Cause(int(result.outcome[slot]))
+        costs = zip(self.array_env.spec.cost_names, result.cost[slot].tolist(), strict=True)
         return {
             "cause": cause.name.lower(),
             "costs": dict(costs),
             "arrived": cause == Cause.ARRIVED,
-            "route_completion": float(result.route_completion[slot]),
+            "route_completion": float(result.measurements[slot, 0]),
             "slot": slot,
         }
 
@@ -126,10 +129,10 @@ class ParallelDriving(ParallelEnv):
             if name not in self.agents:
                 raise UserError(f"action for {name!r}, which does not drive now: driving are {', '.join(self.agents)}")
         env = self.array_env
-        rows = np.zeros((env.num_slots, env.action_size), dtype=np.float32)
+        rows = np.zeros((env.num_slots, env.spec.action_size), dtype=np.float32)
         for slot, name in enumerate(self._name_of_slot):
             if name in self.agents:
-                rows[slot] = _checked_action(name, actions, env.action_size)
+                rows[slot] = _checked_action(name, actions, env.spec.action_size)
         return rows
 
 
@@ -152,4 +155,4 @@ def make_env(scenario: str, costs: Sequence[str] = DEFAULT_COSTS, **overrides: A
     from maip3o.envs import load_scenario, make_array_env
 
     config = load_scenario(scenario, **overrides)
-    return ParallelDriving(config, make_array_env(config, costs))
+    return ParallelDriving(config, cast(DrivingEnv, make_array_env(config, costs)))

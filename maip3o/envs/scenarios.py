@@ -40,9 +40,9 @@ def load_scenario(name: str, **overrides: Any) -> ScenarioConfig:
             hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
             raise UserError(f"unknown override {key!r} of scenario {name}: {hint}")
     try:
-        merged = OmegaConf.merge(
-            OmegaConf.structured(ScenarioConfig), OmegaConf.load(FOLDER / f"{name}.yaml"), overrides
-        )
+        content: Any = OmegaConf.load(FOLDER / f"{name}.yaml")
+        content = content.get("scenario", content)  # a file of the whole config's package, or of the scenario's
+        merged = OmegaConf.merge(OmegaConf.structured(ScenarioConfig), content, overrides)
     except OmegaConfBaseException as error:
         raise UserError(f"scenario {name}: {str(error).splitlines()[0]}") from None
     scenario: Any = OmegaConf.to_object(merged)
@@ -59,3 +59,5 @@ def check_scenario(scenario: ScenarioConfig) -> None:
         value = getattr(scenario, key)
         if value < 1:
             raise UserError(f"scenario.{key}={value}: must be at least 1")
+    if scenario.backend == "stock" and scenario.lidar != "exact":
+        raise UserError(f"scenario.lidar={scenario.lidar}: only scenario.backend=fast has it; use exact")

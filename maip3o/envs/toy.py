@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, BoolArray, CarStates, Cause, FloatArray, IntArray, RoadMap, StepResult
+from maip3o.envs.contract import BoolArray, Cost, FloatArray, IntArray, StepResult, WorldSpec
+from maip3o.envs.driving.outcomes import ELIMINATED, MEASUREMENTS, OUTCOMES, Cause
+from maip3o.envs.driving.views import CarStates, RoadMap
+from maip3o.envs.registry import World
 
 IS_ELIMINATED = np.isin(np.arange(len(Cause)), ELIMINATED)
 IS_CUT = np.isin(np.arange(len(Cause)), (Cause.TIME_OUT, Cause.CUT))
 
+KINDS = {"termination": "event", "speed": "count"}
+
 
 class ToyEnv:
     """Implements envs.contract.ArrayEnv. Observation: [1, age / horizon, a cue shown at age 0 only]."""
-
-    observation_size = 3
-    action_size = 2
 
     def __init__(
         self,
@@ -39,7 +41,8 @@ class ToyEnv:
         self.distance = distance
         self.end_rule = end_rule
         self.respawn = respawn
-        self.cost_names = cost_names
+        costs = tuple(Cost(name, KINDS[name]) for name in cost_names)
+        self.spec = WorldSpec(3, 2, OUTCOMES, MEASUREMENTS, costs, (0.0, 0.5), (0.6, 0.3), "car")
 
     def reset(self, seed: int) -> StepResult:
         rng = np.random.default_rng(seed)
@@ -88,7 +91,7 @@ class ToyEnv:
         self._born[fresh] = self._time
         self._driven[fresh] = 0.0
         costs = {"termination": IS_ELIMINATED[cause], "speed": reward}
-        cost = np.array([costs[name] for name in self.cost_names], np.float32).reshape(-1, self.num_slots)
+        cost = np.array([costs[name] for name in self.spec.cost_names], np.float32).reshape(-1, self.num_slots)
         return StepResult(
             observation=np.where(self._alive[:, None], self._observe(), 0.0).astype(np.float32),
             alive=self._alive.copy(),
@@ -97,10 +100,9 @@ class ToyEnv:
             cost=cost.T,
             terminated=ended & ~truncated,
             truncated=truncated,
-            cause=cause,
+            outcome=cause,
             final_observation=final,
-            route_completion=completion,
-            speed=reward.astype(np.float64),
+            measurements=np.stack([completion, reward.astype(np.float64)], axis=-1),
             over=over,
         )
 
@@ -120,3 +122,10 @@ class ToyEnv:
 
     def close(self) -> None:
         pass
+
+
+WORLD = World(
+    make=lambda scenario, costs: ToyEnv(scenario.num_agents, scenario.horizon, cost_names=costs, **scenario.settings),
+    costs=lambda scenario: KINDS,
+    observation_size=lambda scenario: 3,
+)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from maip3o.config.schema import Config
+from maip3o.envs.contract import WorldSpec
 from maip3o.evaluation.statistics import (
     EpisodeTable,
     Estimate,
@@ -21,22 +23,7 @@ from maip3o.evaluation.statistics import (
 
 TAIL = 0.1  # CVaR: the worst tenth of episodes
 
-ROWS: list[tuple[str, str, str]] = [  # figure, label, format
-    ("return", "collective return", "number"),
-    ("worst_return", "return of the worst car", "number"),
-    ("success", "arrived", "share"),
-    ("eliminated", "crashed or left the road", "share"),
-    ("crash_vehicle", "  hit a car", "share"),
-    ("crash_object", "  hit an object", "share"),
-    ("crash_sidewalk", "  hit the kerb", "share"),
-    ("off_road", "  left the road", "share"),
-    ("time_out", "out of time", "share"),
-    ("cut", "cut alive by the end rule", "share"),
-    ("route_completion", "route completed", "share"),
-    ("speed", "mean speed, m/s", "number"),
-    ("efficiency", "efficiency, per 100 steps", "number"),
-    ("length", "episode length, steps", "number"),
-]
+EXACT = "*"  # marks an interval that is not a bootstrap
 
 
 def make_card(table: EpisodeTable, config: Config, protocol: str) -> dict[str, Any]:
@@ -44,6 +31,7 @@ def make_card(table: EpisodeTable, config: Config, protocol: str) -> dict[str, A
     return {
         "episodes": len(table.seed),
         "figures": {name: asdict(estimate) for name, estimate in estimates(table).items()},
+        "rows": card_rows(table.world),
         "constraints": {
             name: _constraint(table, column, name, config, protocol) for column, name in enumerate(config.constraints)
         },
@@ -51,17 +39,39 @@ def make_card(table: EpisodeTable, config: Config, protocol: str) -> dict[str, A
     }
 
 
+def card_rows(world: WorldSpec) -> list[tuple[str, str, str]]:
+    """(figure, label, share | number) of each row, in the world's own words."""
+    failures = [outcome for outcome in world.outcomes if outcome.kind == "failure"]
+    others = [o for o in world.outcomes[1:] if o.kind not in ("goal", "failure")]
+    goals = [outcome for outcome in world.outcomes if outcome.kind == "goal"]
+    kinds = [("eliminated", world.failure, "share")] if failures else []
+    if len(failures) > 1:
+        kinds += [(outcome.name, f"  {outcome.label}", "share") for outcome in failures]
+    team = world.agent != "agent"
+    return [
+        ("return", "collective return" if team else "return", "number"),
+        *([("worst_return", f"return of the worst {world.agent}", "number")] if team else []),
+        *((outcome.name, outcome.label, "share") for outcome in goals),
+        *kinds,
+        *((outcome.name, outcome.label or outcome.name, "share") for outcome in others),
+        *((m.name, m.label or m.name, "share" if m.share else "number") for m in world.measurements),
+        *([("efficiency", "efficiency, per 100 steps", "number")] if goals and failures else []),
+        ("length", "episode length, steps", "number"),
+    ]
+
+
 def _constraint(table: EpisodeTable, column: int, name: str, config: Config, protocol: str) -> dict[str, Any]:
     """The cost against its limit. The limit holds for the mean; single episodes within it are counted besides."""
     limit, unit = config.constraints[name].limit, config.algo.constraint_unit
     units = table.lives if unit == "per_agent" else np.ones_like(table.lives)
     cost = table.cost[:, column]
-    binary = unit == "per_agent" and bool(np.all(cost <= table.lives))
-    mean = share_of_lives(cost, units) if binary else bootstrap_ratio(cost, units)
+    kind = table.world.costs[column].kind
+    mean = share_of_lives(cost, units) if kind == "event" and unit == "per_agent" else bootstrap_ratio(cost, units)
     within = int(np.sum(cost / units <= limit + 1e-9))
     return {
         "limit": limit,
         "unit": unit,
+        "kind": kind,
         "cost": asdict(mean),
         "cvar": cvar(cost / units, TAIL),
         "episodes_within_limit": asdict(clopper_pearson(within, len(cost))),
@@ -76,8 +86,10 @@ def _verdict(cost: Estimate, limit: float) -> str:
     return "violated" if cost.low > limit else "undecided"
 
 
-def _worst_agent(table: EpisodeTable) -> dict[str, Any]:
-    """The slot whose cars fail most often."""
+def _worst_agent(table: EpisodeTable) -> dict[str, Any] | None:
+    """The slot whose lives fail most often, of several."""
+    if "eliminated" not in table.outcomes or table.slot_lives.shape[1] == 1:
+        return None
     lives = table.slot_lives.sum(axis=0)
     shares = table.slot_eliminated.sum(axis=0) / np.maximum(lives, 1)
     slot = int(shares.argmax())
@@ -85,13 +97,23 @@ def _worst_agent(table: EpisodeTable) -> dict[str, Any]:
     return {"slot": slot, "eliminated": asdict(estimate)}
 
 
+def rows_of(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """The card's rows; one written before cards had them is of cars."""
+    if "rows" in card:
+        return [(str(figure), str(label), str(kind)) for figure, label, kind in card["rows"]]
+    from maip3o.envs.driving.outcomes import driving_spec
+
+    return card_rows(driving_spec(0, 0, ()))
+
+
 def card_table(title: str, cards: dict[str, dict[str, Any]]) -> Table:
     """Columns of cards (protocols, or numbers of cars) beside each other, every figure with its 95 % interval."""
-    table = Table(title=title, title_justify="left", caption="in brackets: 95 % intervals, bootstrap over episodes")
-    table.add_column("shares are of cars")
+    caption = f"in brackets: 95 % intervals by bootstrap over episodes; {EXACT} exact (Clopper-Pearson) over episodes"
+    table = Table(title=title, title_justify="left", caption=caption)
+    table.add_column("shares are of lives")
     for heading in cards:
         table.add_column(heading, justify="right")
-    for figure, label, kind in ROWS:
+    for figure, label, kind in rows_of(next(iter(cards.values()))):
         if figure == "cut" and not any(card["figures"]["cut"]["mean"] for card in cards.values()):
             continue
         table.add_row(label, *(interval(card["figures"][figure], kind) for card in cards.values()))
@@ -99,19 +121,15 @@ def card_table(title: str, cards: dict[str, dict[str, Any]]) -> Table:
         table.add_section()
         parts = [card["constraints"][name] for card in cards.values()]
         limit = parts[0]["limit"]
-        table.add_row(f"{name} cost (limit {limit:g})", *(interval(part["cost"], "number") for part in parts))
+        table.add_row(f"{name} cost (limit {limit:g})", *(_cost(part) for part in parts))
         table.add_row("  limit", *(_coloured(part["verdict"]) for part in parts))
         table.add_row("  CVaR, worst 10 % of episodes", *(f"{part['cvar']:.2f}" for part in parts))
         table.add_row(
             "  episodes within the limit", *(interval(part["episodes_within_limit"], "share") for part in parts)
         )
-    table.add_row(
-        "most failing agent",
-        *(
-            f"{card['worst_agent']['slot']}: {interval(card['worst_agent']['eliminated'], 'share')}"
-            for card in cards.values()
-        ),
-    )
+    if all(card["worst_agent"] for card in cards.values()):
+        worst = [card["worst_agent"] for card in cards.values()]
+        table.add_row("most failing agent", *(f"{w['slot']}: {interval(w['eliminated'], 'share')}" for w in worst))
     return table
 
 
@@ -119,9 +137,14 @@ def interval(estimate: dict[str, float], kind: str) -> str:
     """`mean [low, high]`, shares in per cent."""
     if kind == "share":
         mean, low, high = (100 * estimate[key] for key in ("mean", "low", "high"))
-        return f"{mean:.1f} % \\[{low:.1f}, {high:.1f}]"
+        return f"{mean:.1f} % \\[{low:.1f}, {high:.1f}]{EXACT if estimate.get('exact') else ''}"
     digits = 0 if abs(estimate["mean"]) >= 100 else 2
     return f"{estimate['mean']:.{digits}f} \\[{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
+
+
+def _cost(part: dict[str, Any]) -> str:
+    share = part["kind"] == "event" and part["unit"] == "per_agent"
+    return interval(part["cost"], "share" if share else "number")
 
 
 def _coloured(verdict: str) -> str:

@@ -72,7 +72,7 @@ def _rows(table: EpisodeTable) -> list[dict[str, float]]:
             "return": round(float(table.reward[row]), 3),
             "length": int(table.length[row]),
             "lives": int(table.lives[row]),
-            **{name: int(counts[row]) for name, counts in table.causes.items()},
+            **{name: int(counts[row]) for name, counts in table.outcomes.items()},
         }
         for row in range(len(table.seed))
     ]

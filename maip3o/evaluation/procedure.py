@@ -20,7 +20,7 @@ from maip3o.policy import Policy
 from maip3o.runners.evaluation import evaluate_policy, evaluation_job
 from maip3o.runners.pool import Pool
 from maip3o.runners.recording import record_episode
-from maip3o.runners.worker import space_sizes
+from maip3o.runners.worker import world_spec
 from maip3o.video.clips import outcome_seeds, reel_frames, worst_seeds
 from maip3o.video.encode import write_gif, write_mp4
 from maip3o.video.filming import make_footage
@@ -79,11 +79,11 @@ def _observations(policy: Policy, episodes: list[Episode]) -> dict[str, Pairs]:
 
 def require_fitting_observation(pool: Pool, policy: Policy, config: Config) -> None:
     """A policy reads the vector that it was trained on, and no other."""
-    size, actions = pool.ask(space_sizes, (config.scenario, tuple(config.constraints)))
-    if (size, actions) != (policy.observation_size, policy.action_size):
+    world = pool.ask(world_spec, (config.scenario, tuple(config.constraints)))
+    if (world.observation_size, world.action_size) != (policy.observation_size, policy.action_size):
         raise UserError(
             f"checkpoint {policy.path}: trained on observations of size {policy.observation_size}, "
-            f"but scenario {config.scenario.name} has size {size}"
+            f"but scenario {config.scenario.name} has size {world.observation_size}"
         )
 
 

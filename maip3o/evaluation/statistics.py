@@ -1,7 +1,7 @@
-"""Statistics of evaluated episodes: intervals over episodes, tails, and shares of car lives.
+"""Statistics of evaluated episodes: intervals over episodes, tails, and shares of lives.
 
-Cars of one episode share its road, so they are not independent: every interval resamples whole episodes.
-Axis letters: T time, E episode, A agent slot, K constraint, M car lives of an episode, B bootstrap resample.
+Agents of one episode share its world, so they are not independent: every interval resamples whole episodes.
+Axis letters: T time, E episode, A agent slot, K constraint, P measurement, M lives of an episode, B bootstrap resample.
 """
 
 from __future__ import annotations
@@ -13,19 +13,10 @@ import numpy as np
 from scipy.stats import beta
 
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import ELIMINATED, BoolArray, Cause, FloatArray, IntArray
+from maip3o.envs.contract import BoolArray, FloatArray, IntArray, WorldSpec
 
 LEVEL = 0.95
 RESAMPLES = 2000
-CAUSE_NAMES: dict[str, Cause] = {
-    "success": Cause.ARRIVED,
-    "crash_vehicle": Cause.CRASH_VEHICLE,
-    "crash_object": Cause.CRASH_OBJECT,
-    "crash_sidewalk": Cause.CRASH_SIDEWALK,
-    "off_road": Cause.OFF_ROAD,
-    "time_out": Cause.TIME_OUT,
-    "cut": Cause.CUT,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +26,21 @@ class Estimate:
     mean: float
     low: float
     high: float
+    exact: bool = False  # by Clopper-Pearson, not by bootstrap
 
 
 @dataclass(slots=True)
 class EpisodeTable:
-    """What the figures are made of: one row per episode, sums over its car lives. All arrays float64."""
+    """What the figures are made of: one row per episode, sums over its lives. All arrays float64."""
 
+    world: WorldSpec
     seed: IntArray  # [E]
     length: FloatArray  # [E] steps
-    lives: FloatArray  # [E] number of car lives, M
-    reward: FloatArray  # [E] collective return: sum over cars
+    lives: FloatArray  # [E] number of lives, M
+    reward: FloatArray  # [E] collective return: sum over agents
     worst_return: FloatArray  # [E] return of the life that earned least
-    route_completion: FloatArray  # [E] sum over lives
-    speed: FloatArray  # [E] sum over lives of the mean speed, m/s
-    causes: dict[str, FloatArray]  # name -> [E] lives that ended so; the names of CAUSE_NAMES and "eliminated"
+    measurements: FloatArray  # [E, P] sum over lives
+    outcomes: dict[str, FloatArray]  # name -> [E] lives that ended so; and "eliminated", if the world knows failures
     cost: FloatArray  # [E, K] sum over lives of the undiscounted cost
     slot_lives: FloatArray  # [E, A]
     slot_eliminated: FloatArray  # [E, A]
@@ -59,10 +51,10 @@ class EpisodeTable:
         columns = {
             field.name: np.concatenate([getattr(part, field.name) for part in parts])
             for field in fields(EpisodeTable)
-            if field.name != "causes"
+            if field.name not in ("world", "outcomes")
         }
-        causes = {name: np.concatenate([part.causes[name] for part in parts]) for name in parts[0].causes}
-        return EpisodeTable(causes=causes, **columns)
+        outcomes = {name: np.concatenate([part.outcomes[name] for part in parts]) for name in parts[0].outcomes}
+        return EpisodeTable(world=parts[0].world, outcomes=outcomes, **columns)
 
 
 def life_sums(episode: Episode, values: FloatArray) -> FloatArray:
@@ -85,29 +77,31 @@ def _expand(mask: BoolArray, ndim: int) -> BoolArray:
     return mask.reshape(mask.shape + (1,) * (ndim - mask.ndim))
 
 
-def life_causes(episode: Episode) -> IntArray:
-    """Cause of the end of each life, [M]."""
-    return episode.cause[episode.life_end[:, 0], episode.life_end[:, 1]]
-
-
 def tabulate(episodes: Sequence[Episode]) -> EpisodeTable:
     """One row per episode."""
-    causes = [life_causes(episode) for episode in episodes]
-    counts = {name: _floats([int(np.sum(c == cause)) for c in causes]) for name, cause in CAUSE_NAMES.items()}
-    counts["eliminated"] = _floats([int(np.isin(c, ELIMINATED).sum()) for c in causes])
+    world = episodes[0].world
+    failures = world.indices("failure")
+    ends = [episode.outcome[episode.life_end[:, 0], episode.life_end[:, 1]] for episode in episodes]
+    counts = {
+        outcome.name: _floats([int(np.sum(end == index)) for end in ends])
+        for index, outcome in enumerate(world.outcomes)
+        if index > 0
+    }
+    if failures:
+        counts["eliminated"] = _floats([int(np.isin(end, failures).sum()) for end in ends])
     returns = [life_sums(episode, episode.reward) for episode in episodes]
     return EpisodeTable(
+        world=world,
         seed=np.array([episode.seed for episode in episodes]),
         length=_floats([episode.length for episode in episodes]),
-        lives=_floats([len(c) for c in causes]),
+        lives=_floats([len(end) for end in ends]),
         reward=_floats([r.sum() for r in returns]),
         worst_return=_floats([r.min() for r in returns]),
-        route_completion=_floats([episode.life_route_completion.sum() for episode in episodes]),
-        speed=_floats([episode.life_mean_speed.sum() for episode in episodes]),
-        causes=counts,
+        measurements=_floats([episode.life_measurements.sum(axis=0) for episode in episodes]),
+        outcomes=counts,
         cost=np.stack([life_sums(episode, episode.cost).sum(axis=0) for episode in episodes]),
-        slot_lives=_floats([np.sum(episode.cause != Cause.NONE, axis=0) for episode in episodes]),
-        slot_eliminated=_floats([np.isin(episode.cause, ELIMINATED).sum(axis=0) for episode in episodes]),
+        slot_lives=_floats([np.sum(episode.outcome != 0, axis=0) for episode in episodes]),
+        slot_eliminated=_floats([np.isin(episode.outcome, failures).sum(axis=0) for episode in episodes]),
     )
 
 
@@ -118,20 +112,22 @@ def _floats(values: Sequence[float | IntArray]) -> FloatArray:
 def ratios(table: EpisodeTable) -> dict[str, tuple[FloatArray, FloatArray]]:
     """Every figure as (numerator [E], denominator [E]): its value is the ratio of their sums over episodes.
 
-    Shares, route completion and speed are per car life, the rest per episode.
+    Shares, measurements and costs are per life, the rest per episode.
     """
     episodes = np.ones_like(table.lives)
-    # CoPO's efficiency: successes minus failures per unit of time; the unit here is 100 steps (10 s).
-    net = 100.0 * (table.causes["success"] - table.causes["eliminated"])
-    return {
+    figures = {
         "return": (table.reward, episodes),
-        **{name: (count, table.lives) for name, count in table.causes.items()},
+        **{name: (count, table.lives) for name, count in table.outcomes.items()},
         "length": (table.length, episodes),
-        "route_completion": (table.route_completion, table.lives),
-        "speed": (table.speed, table.lives),
-        "efficiency": (net, table.length),
+        **{m.name: (table.measurements[:, p], table.lives) for p, m in enumerate(table.world.measurements)},
+        **{f"cost/{name}": (table.cost[:, k], table.lives) for k, name in enumerate(table.world.cost_names)},
         "worst_return": (table.worst_return, episodes),
     }
+    if "success" in table.outcomes and "eliminated" in table.outcomes:
+        # CoPO's efficiency: successes minus failures per unit of time; the unit here is 100 steps.
+        net = 100.0 * (table.outcomes["success"] - table.outcomes["eliminated"])
+        figures["efficiency"] = (net, table.length)
+    return figures
 
 
 def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
@@ -142,7 +138,7 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
 def estimates(table: EpisodeTable) -> dict[str, Estimate]:
     """Every figure with its interval."""
     return {
-        name: share_of_lives(top, bottom) if name in table.causes else bootstrap_ratio(top, bottom)
+        name: share_of_lives(top, bottom) if name in table.outcomes else bootstrap_ratio(top, bottom)
         for name, (top, bottom) in ratios(table).items()
     }
 
@@ -161,16 +157,16 @@ def bootstrap_ratio(numerator: FloatArray, denominator: FloatArray | None = None
 
 
 def share_of_lives(count: FloatArray, lives: FloatArray) -> Estimate:
-    """Share of car lives, bootstrap over episodes.
+    """Share of lives, bootstrap over episodes.
 
     Where it never (or always) happened, resampling says nothing about how often it might: then the interval is the
-    Clopper-Pearson bound on the share of episodes in which it happens at all, however the cars depend on each other.
+    Clopper-Pearson bound on the share of episodes in which it happens at all, however the agents depend on each other.
     """
     estimate = bootstrap_ratio(count, lives)
     if estimate.mean == 0.0:
-        return Estimate(0.0, 0.0, clopper_pearson(0, len(count)).high)
+        return Estimate(0.0, 0.0, clopper_pearson(0, len(count)).high, exact=True)
     if estimate.mean == 1.0:
-        return Estimate(1.0, clopper_pearson(len(count), len(count)).low, 1.0)
+        return Estimate(1.0, clopper_pearson(len(count), len(count)).low, 1.0, exact=True)
     return estimate
 
 
@@ -181,7 +177,7 @@ def clopper_pearson(successes: int, trials: int, level: float = LEVEL) -> Estima
     tail = (1.0 - level) / 2.0
     low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, trials - successes + 1))
     high = 1.0 if successes == trials else float(beta.ppf(1.0 - tail, successes + 1, trials - successes))
-    return Estimate(successes / trials, low, high)
+    return Estimate(successes / trials, low, high, exact=True)
 
 
 def cvar(values: FloatArray, tail: float = 0.1) -> float:

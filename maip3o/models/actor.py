@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from maip3o.config.schema import ModelConfig
+from maip3o.envs.contract import WorldSpec
 from maip3o.models.gru import PackedGRU
 from maip3o.models.mlp import MLP, compiled_for, dense, linear
 
@@ -23,19 +24,16 @@ LOG_2_PI = math.log(2.0 * math.pi)
 class Actor(nn.Module):
     """O observation, H memory, U action, S packed steps, N chunks."""
 
-    def __init__(self, observation_size: int, action_size: int, model: ModelConfig) -> None:
+    def __init__(self, world: WorldSpec, model: ModelConfig) -> None:
         super().__init__()
         self.compiled = model.compiled == "auto"
-        self.encoder = MLP(observation_size, model.hidden_sizes, model.activation, self.compiled)
+        self.encoder = MLP(world.observation_size, model.hidden_sizes, model.activation, self.compiled)
         features = model.hidden_sizes[-1]
         self.gru = PackedGRU(features, model.memory_size, self.compiled) if model.recurrent else None
-        self.head = linear(model.memory_size if model.recurrent else features, action_size, gain=0.01)
-        initial_std = torch.full((action_size,), model.initial_std)
-        if action_size > 1:  # [steering, throttle]
-            initial_std[0] = model.steering_std
-            with torch.no_grad():
-                self.head.bias[-1] = model.throttle_bias
-        self.log_std = nn.Parameter(initial_std.log())
+        self.head = linear(model.memory_size if model.recurrent else features, world.action_size, gain=0.01)
+        with torch.no_grad():
+            self.head.bias.copy_(torch.tensor(world.initial_mean))
+        self.log_std = nn.Parameter(torch.tensor(world.initial_std).expand(world.action_size).log())
 
     def forward(self, observation: Tensor, memory: Tensor, batch_sizes: NDArray[np.int64]) -> Tensor:
         """Mean actions of packed chunks.

@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib
 import yaml
 
-from maip3o.evaluation.card import ROWS
+from maip3o.evaluation.card import rows_of
 from maip3o.report import style
 from maip3o.report.gallery import Drawing, drawings
 from maip3o.report.groups import Group
@@ -82,7 +82,7 @@ def _protocols(run: Run) -> dict[str, Any]:
 def _card(group: Group, run: Run) -> Html:
     protocols = _protocols(run)
     rows = []
-    for name, label, kind in ROWS:
+    for name, label, kind in rows_of(next(iter(protocols.values()))):
         figures = [_mapping(card, "figures", name) for card in protocols.values()]
         if any(figure.get("mean") is not None for figure in figures):
             rows.append([label, *(_interval(figure, kind) for figure in figures)])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, Cause, FloatArray
+from maip3o.envs.contract import FloatArray
+from maip3o.envs.driving.outcomes import ELIMINATED, Cause
 from maip3o.video import palette
 from maip3o.video.footage import CAR_LENGTH, CAR_WIDTH
 from maip3o.video.palette import Colour

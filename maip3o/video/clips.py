@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from maip3o.evaluation.statistics import CAUSE_NAMES, EpisodeTable
+from maip3o.evaluation.statistics import EpisodeTable
 from maip3o.video.footage import Footage
 from maip3o.video.frames import Scene, moments
 from maip3o.video.text import Image
@@ -22,8 +22,8 @@ def outcome_seeds(table: EpisodeTable) -> dict[str, int]:
     An episode has one film: an outcome seen only where another was filmed gets none. Ties go to the lower seed.
     """
     seeds: dict[str, int] = {}
-    for name in (name for name in CAUSE_NAMES if name != "cut"):
-        shares = table.causes[name] / table.lives
+    for name in (outcome.name for outcome in table.world.outcomes[1:] if outcome.kind != "cut"):
+        shares = table.outcomes[name] / table.lives
         fresh = np.where(np.isin(table.seed, list(seeds.values())), 0.0, shares)
         if fresh.max() > 0:
             seeds[name] = int(table.seed[int(fresh.argmax())])
@@ -32,7 +32,9 @@ def outcome_seeds(table: EpisodeTable) -> dict[str, int]:
 
 def worst_seeds(table: EpisodeTable, count: int = REEL_EPISODES) -> list[int]:
     """The episodes with the largest share of failures, worst first; among equals the one with the lowest return."""
-    share = table.causes["eliminated"] / table.lives
+    if "eliminated" not in table.outcomes:
+        return []
+    share = table.outcomes["eliminated"] / table.lives
     order = np.lexsort((table.reward, -share))
     return [int(table.seed[row]) for row in order[:count] if share[row] > 0]
 

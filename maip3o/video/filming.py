@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from maip3o.config.schema import ScenarioConfig
-from maip3o.envs.contract import ELIMINATED
 from maip3o.envs.driving.near import linear_lidar
 from maip3o.envs.driving.observation import observation_layout
+from maip3o.envs.driving.outcomes import ELIMINATED
 from maip3o.policy import Policy
 from maip3o.runners.recording import Recording
 from maip3o.video.footage import Footage
@@ -21,7 +21,7 @@ def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording)
     episode = recording.episode
     constraint = next(iter(policy.config.constraints), None)
     if constraint is None:
-        cost, limit = np.isin(episode.cause, ELIMINATED).astype(np.float32), float("nan")
+        cost, limit = np.isin(episode.outcome, ELIMINATED).astype(np.float32), float("nan")
         risk = np.full(episode.active.shape, np.nan, dtype=np.float32)
     else:
         cost, limit = episode.cost[..., 0], policy.config.constraints[constraint].limit
@@ -34,7 +34,7 @@ def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording)
         seed=episode.seed,
         tracks=recording.tracks,
         active=episode.active,
-        cause=episode.cause,
+        cause=episode.outcome,
         reward=np.where(episode.active, episode.reward, 0.0),
         cost=np.where(episode.active, cost, 0.0),
         constraint=constraint or "termination",
@@ -48,7 +48,7 @@ def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording)
 
 def _lidar(scenario: ScenarioConfig) -> tuple[slice, float]:
     """Where the beams stand in the observation, and their reach in metres."""
-    if scenario.map == "toy":
+    if scenario.world != "driving":
         return slice(0, 0), 1.0
     part = next(part for part in observation_layout(scenario) if part.name == "lidar")
     return part.slice, part.high

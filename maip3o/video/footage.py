@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, BoolArray, Cause, FloatArray, IntArray, RoadMap
+from maip3o.envs.contract import BoolArray, FloatArray, IntArray
+from maip3o.envs.driving.outcomes import ELIMINATED, Cause
+from maip3o.envs.driving.views import RoadMap
 
 STEP_SECONDS = 0.1  # of simulated time
 CAR_LENGTH, CAR_WIDTH = 4.515, 1.852  # metres, MetaDrive's default vehicle

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import cv2
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, BoolArray, Cause, FloatArray
+from maip3o.envs.contract import BoolArray, FloatArray
+from maip3o.envs.driving.outcomes import ELIMINATED, Cause
 from maip3o.video import palette
 from maip3o.video.cars import draw_car, draw_ending, draw_label, draw_risk, ending_colour
 from maip3o.video.footage import CAUSE_TEXT, STEP_SECONDS, Footage, Route

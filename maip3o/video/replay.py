@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, Cause, FloatArray
+from maip3o.envs.contract import FloatArray
+from maip3o.envs.driving.outcomes import ELIMINATED, Cause
 from maip3o.video.footage import CAR_LENGTH, CAR_WIDTH, CAUSE_TEXT, STEP_SECONDS, Footage
 from maip3o.video.palette import agent_colour
 

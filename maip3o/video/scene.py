@@ -8,7 +8,8 @@ from typing import Any
 import cv2
 import numpy as np
 
-from maip3o.envs.contract import FloatArray, IntArray, RoadMap
+from maip3o.envs.contract import FloatArray, IntArray
+from maip3o.envs.driving.views import RoadMap
 from maip3o.video import palette
 from maip3o.video.palette import Colour
 from maip3o.video.text import Image

@@ -5,7 +5,7 @@ from __future__ import annotations
 import cv2
 import numpy as np
 
-from maip3o.envs.contract import ELIMINATED, Cause
+from maip3o.envs.driving.outcomes import ELIMINATED, Cause
 from maip3o.video import palette
 from maip3o.video.cars import ending_colour
 from maip3o.video.footage import CAUSE_TEXT, STEP_SECONDS, Footage

@@ -11,7 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from maip3o.envs.contract import BoolArray, CarStates, FloatArray, RoadMap
+from maip3o.envs.contract import BoolArray, FloatArray
+from maip3o.envs.driving.views import CarStates, RoadMap
 
 
 @dataclass(slots=True)

@@ -33,6 +33,7 @@ def off_road(raw: RawStep, eliminated: BoolArray) -> FloatArray:
 
 
 COSTS: dict[str, CostFunction] = {"termination": termination, "crash": crash, "off_road": off_road}
+KINDS = dict.fromkeys(COSTS, "event")  # each ends the life, so it comes at most once in it
 
 
 def cost_functions(names: Sequence[str]) -> list[CostFunction]:

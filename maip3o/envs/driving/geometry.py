@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from metadrive.constants import PGLineColor, PGLineType
 
-from maip3o.envs.contract import FloatArray, RoadMap
+from maip3o.envs.contract import FloatArray
+from maip3o.envs.driving.views import RoadMap
 
 INTERVAL = 1.0  # metres between the points of a curve
 

@@ -56,10 +56,6 @@ def observation_layout(scenario: str | ScenarioConfig) -> list[ObservationPart]:
 
 def observation_size(scenario: ScenarioConfig) -> int:
     """How many numbers an observation has. Starts no engine."""
-    if scenario.map == "toy":
-        from maip3o.envs.toy import ToyEnv
-
-        return ToyEnv.observation_size
     return observation_layout(scenario)[-1].stop
 
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from maip3o.envs.contract import BoolArray, CarStates, Cause, FloatArray, IntArray, RoadMap, StepResult
+from maip3o.envs.contract import BoolArray, FloatArray, IntArray, StepResult
 from maip3o.envs.driving.backend import Backend, RawStep
 from maip3o.envs.driving.costs import cost_functions
+from maip3o.envs.driving.outcomes import Cause, driving_spec
+from maip3o.envs.driving.views import CarStates, RoadMap
 from maip3o.envs.scenarios import END_RULES
 from maip3o.errors import UserError
 
@@ -34,9 +36,7 @@ class SlotEnv:
         self._costs = cost_functions(cost_names)
         self._backend, self._encode = backend, encode
         self.num_slots = backend.num_slots
-        self.observation_size = backend.observation_size
-        self.action_size = backend.action_size
-        self.cost_names = tuple(cost_names)
+        self.spec = driving_spec(backend.observation_size, backend.action_size, cost_names)
         self._allowed = np.inf
         self._eliminated = 0
         self._alive = np.zeros(self.num_slots, dtype=np.bool_)
@@ -71,10 +71,9 @@ class SlotEnv:
             cost=self._cost(raw, none),
             terminated=none.copy(),
             truncated=none.copy(),
-            cause=np.zeros(self.num_slots, dtype=np.int8),
+            outcome=np.zeros(self.num_slots, dtype=np.int8),
             final_observation=np.zeros_like(raw.observation),
-            route_completion=raw.route_completion.clip(0.0, 1.0),
-            speed=raw.speed.copy(),
+            measurements=_measurements(raw),
             over=False,
         )
 
@@ -102,10 +101,9 @@ class SlotEnv:
             cost=self._cost(raw, eliminated),
             terminated=(cause != Cause.NONE) & ~truncated,
             truncated=truncated,
-            cause=cause,
+            outcome=cause,
             final_observation=np.where((cause != Cause.NONE)[:, None], seen, np.float32(0)),
-            route_completion=raw.route_completion.clip(0.0, 1.0),
-            speed=raw.speed.copy(),
+            measurements=_measurements(raw),
             over=over,
         )
 
@@ -116,7 +114,7 @@ class SlotEnv:
         return cost
 
     def _check_action(self, action: FloatArray) -> None:
-        expected = (self.num_slots, self.action_size)
+        expected = (self.num_slots, self.spec.action_size)
         if np.shape(action) != expected:
             raise UserError(f"action has shape {np.shape(action)}: must be {expected}, one row per slot")
         finite = np.isfinite(action)
@@ -148,6 +146,11 @@ class SlotEnv:
             self._backend.close()
 
 
+def _measurements(raw: RawStep) -> FloatArray:
+    """[A, 2], in the order of outcomes.MEASUREMENTS."""
+    return np.stack([raw.route_completion.clip(0.0, 1.0), raw.speed], axis=-1)
+
+
 def causes(raw: RawStep) -> IntArray:
     """Why each car that ended in this step ended: [A] int8.
 
@@ -169,7 +172,7 @@ def causes(raw: RawStep) -> IntArray:
 
 
 def is_eliminated(cause: IntArray) -> BoolArray:
-    """[A]: the cause is one of contract.ELIMINATED."""
+    """[A]: the cause is one of outcomes.ELIMINATED."""
     return (cause >= Cause.CRASH_VEHICLE) & (cause <= Cause.OFF_ROAD)
 
 

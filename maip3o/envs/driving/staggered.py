@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from maip3o.envs.contract import ArrayEnv, BoolArray, CarStates, FloatArray, RoadMap, StepResult
+from maip3o.envs.contract import BoolArray, FloatArray, StepResult
+from maip3o.envs.driving.views import CarStates, DrivingEnv, RoadMap
 
 
 class StaggeredStart:
@@ -17,10 +18,9 @@ class StaggeredStart:
     starts at once. Cars of a respawn do not wait.
     """
 
-    def __init__(self, inner: ArrayEnv, spread: int) -> None:
+    def __init__(self, inner: DrivingEnv, spread: int) -> None:
         self._inner, self._spread = inner, spread
-        self.num_slots, self.observation_size = inner.num_slots, inner.observation_size
-        self.action_size, self.cost_names, self.end_rule = inner.action_size, inner.cost_names, inner.end_rule
+        self.num_slots, self.spec, self.end_rule = inner.num_slots, inner.spec, inner.end_rule
         self._steps = 0
         self._start = np.zeros(self.num_slots, dtype=np.int64)
         self._waiting = np.zeros(self.num_slots, dtype=np.bool_)
@@ -74,8 +74,7 @@ def _without_outcomes(now: StepResult, slots: BoolArray) -> StepResult:
         cost=np.where(rows, np.float32(0), now.cost),
         terminated=now.terminated & ~slots,
         truncated=now.truncated & ~slots,
-        cause=np.where(slots, now.cause.dtype.type(0), now.cause),
+        outcome=np.where(slots, now.outcome.dtype.type(0), now.outcome),
         final_observation=np.where(rows, np.float32(0), now.final_observation),
-        route_completion=np.where(slots, 0.0, now.route_completion),
-        speed=np.where(slots, 0.0, now.speed),
+        measurements=np.where(rows, 0.0, now.measurements),
     )

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from maip3o.config.schema import ScenarioConfig
-from maip3o.envs.contract import CarStates, FloatArray, RoadMap
+from maip3o.envs.contract import FloatArray
 from maip3o.envs.driving.backend import RawStep, empty_raw_step
 from maip3o.envs.driving.geometry import road_map, route
 from maip3o.envs.driving.simulator import make_metadrive
+from maip3o.envs.driving.views import CarStates, RoadMap
 
 FLAGS = {
     "arrived": ("arrive_dest",),

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from maip3o.config.schema import ScenarioConfig
-from maip3o.envs.contract import CarStates, FloatArray, IntArray, RoadMap
+from maip3o.envs.contract import FloatArray, IntArray
 from maip3o.envs.driving.backend import RawStep, empty_raw_step
 from maip3o.envs.driving.fast.body import PARAMETERS
 from maip3o.envs.driving.fast.geometry import take_geometry
@@ -20,6 +20,7 @@ from maip3o.envs.driving.fast.traffic import FIRST_BEAM, Traffic, lidar_settings
 from maip3o.envs.driving.fast.world import World
 from maip3o.envs.driving.geometry import road_map, route_line
 from maip3o.envs.driving.simulator import make_metadrive
+from maip3o.envs.driving.views import CarStates, RoadMap
 from maip3o.jit import are_cached
 
 
