@@ -240,6 +240,8 @@ def test_update_gone_wrong_stops_with_a_message(tmp_path: Path, monkeypatch: pyt
         Episode(**{name: value.numpy() if isinstance(value, torch.Tensor) else value for name, value in stored.items()})
         for stored in dump["episodes"]
     ]
+    for episode in episodes:
+        episode.world = ToyEnv().spec
     with pytest.raises(NonFiniteError) as again:
         learner.update(episodes, dump["progress"])
     assert again.value.tensor == dump["tensor"]
