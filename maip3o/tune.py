@@ -92,7 +92,7 @@ def _default_space(overrides: Sequence[str], config_dir: str | None) -> list[str
     """What is searched without being named: nothing that the user fixed, and nothing that has no effect."""
     config, _ = compose(overrides, config_dir)
     fixed = {text.lstrip("+").partition("=")[0] for text in overrides}
-    if config.algo.penalty.name == "none":
+    if config.algo.method not in ("ip3o", "p3o", "ipo"):
         fixed |= {"algo.penalty.eta", "algo.penalty.alpha"}
     return [text for text in DEFAULT_SPACE if text.partition("=")[0] not in fixed]
 

@@ -1,4 +1,4 @@
-"""docs/add-an-algorithm.md, done: one function and one configuration make a new algorithm."""
+"""docs/add-an-algorithm.md, done: a class and a configuration, both outside the package, make a new algorithm."""
 
 from __future__ import annotations
 
@@ -8,39 +8,26 @@ import pytest
 import torch
 from toy_episodes import toy_learner, toy_rollouts
 
-from maip3o.algo.penalties import PENALTIES
+from maip3o.config.algorithms import METHODS
 from maip3o.config.compose import compose
-from maip3o.config.schema import PenaltyConfig
 from maip3o.envs.toy import ToyEnv
 from maip3o.errors import UserError
 
-YAML = """
-defaults:
-  - maip3o
-  - _self_
-name: masoft
-penalty:
-  name: softplus
-  alpha: 0.2
-epochs: 1
-"""
+GUIDE = Path(__file__).parents[1] / "docs" / "add-an-algorithm.md"
 
 
-def softplus(x: torch.Tensor, settings: PenaltyConfig, multiplier: torch.Tensor) -> torch.Tensor:
-    """A smooth ReLU of width alpha."""
-    return settings.alpha * torch.nn.functional.softplus(x / settings.alpha)
+def blocks(language: str) -> list[str]:
+    """The guide's code in this language."""
+    return [part.split("```")[0] for part in GUIDE.read_text(encoding="utf-8").split(f"```{language}\n")[1:]]
 
 
-def test_a_new_algorithm_is_a_function_and_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_new_algorithm_is_a_class_and_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "algo").mkdir()
-    (tmp_path / "algo" / "masoft.yaml").write_text(YAML)
-    overrides = ["+scenario=intersection", "algo=masoft"]
-    with pytest.raises(UserError, match="softplus"):
-        compose(overrides, config_dir=str(tmp_path))
-
-    monkeypatch.setitem(PENALTIES, "softplus", softplus)
-    config, _ = compose(overrides, config_dir=str(tmp_path))
-    assert (config.algo.name, config.algo.penalty.alpha, config.algo.clip) == ("masoft", 0.2, 0.2)
+    (tmp_path / "softplus_penalty.py").write_text(blocks("python")[0], encoding="utf-8")
+    (tmp_path / "algo" / "softplus.yaml").write_text(blocks("yaml")[1], encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    config, _ = compose(["+scenario=intersection", "algo=softplus", "algo.epochs=1"], config_dir=str(tmp_path))
+    assert (config.algo.name, config.algo.penalty.alpha, config.algo.clip) == ("softplus", 0.2, 0.2)
     learner = toy_learner(config)
     metrics = learner.update(toy_rollouts(learner, ToyEnv(4, 8), 4))
     argument = metrics["constraint/termination/penalty_argument"]
@@ -48,13 +35,20 @@ def test_a_new_algorithm_is_a_function_and_a_file(monkeypatch: pytest.MonkeyPatc
     assert metrics["constraint/termination/penalty_slope"] == pytest.approx(float(expected), rel=1e-4)
 
 
+@pytest.mark.parametrize("method", ["no_such_module:Thing", "maip3o.algo.p3o:P4O", "maip3o.algo.p3o:torch"])
+def test_a_class_that_is_none_is_the_users_error(method: str) -> None:
+    config, _ = compose(["+scenario=intersection", f"algo.method='{method}'"])
+    with pytest.raises(UserError, match=r"algo\.method="):
+        toy_learner(config)
+
+
 @pytest.mark.parametrize("variant", ["", "_paper", "_released"])
-def test_the_three_algorithms_of_a_variant_differ_by_the_penalty_alone(variant: str) -> None:
+def test_the_three_algorithms_of_a_variant_differ_by_the_method_alone(variant: str) -> None:
     algos = [compose(["+scenario=intersection", f"algo={n}{variant}"])[0].algo for n in ("maip3o", "map3o", "mappo")]
-    assert [algo.penalty.name for algo in algos] == ["celu", "relu", "none"]
+    assert [algo.method for algo in algos] == ["ip3o", "p3o", "ppo"]
     assert [algo.name for algo in algos] == ["maip3o", "map3o", "mappo"]
     for algo in algos:
-        algo.name, algo.penalty.name = "same", "same"
+        algo.name, algo.method = "same", "same"
     assert algos[0] == algos[1] == algos[2]
 
 
@@ -77,12 +71,18 @@ def test_paper_and_released_settings_are_those_of_their_sources() -> None:
     assert (released.cost_scale, released.clip_cost, released.cost_advantage) == ("one", False, "centred")
 
 
-@pytest.mark.parametrize(
-    "name", ["maipo", "mappo_lagrangian", "maip3o_paper", "maip3o_released", "maip3o_growing", "maip3o_crowd"]
-)
-def test_every_variant_learns_on_the_toy_environment(name: str) -> None:
-    config, _ = compose(["+scenario=intersection", f"algo={name}", "algo.epochs=1", "model.memory_size=8"])
+VARIANTS = ["ip3o_paper", "ip3o_released", "maip3o_growing", "maip3o_crowd"]
+
+
+@pytest.mark.parametrize("recurrent", [True, False])
+@pytest.mark.parametrize("name", [*METHODS, *VARIANTS])
+def test_every_algorithm_trains_several_agents_with_two_constraints(name: str, recurrent: bool) -> None:
+    small = ["algo.epochs=1", "model.memory_size=8", "model.hidden_sizes=[16]", f"model.recurrent={recurrent}"]
+    config, _ = compose(["+scenario=intersection", f"algo={name}", "+constraints.crash.limit=0.1", *small])
+    config.constraints["speed"] = config.constraints.pop("crash")
     learner = toy_learner(config)
-    metrics = learner.update(toy_rollouts(learner, ToyEnv(4, 8, end_rule="half"), 4))
-    assert metrics["policy/max_ratio_error"] < 1e-5
-    assert metrics["policy/kl"] > 0
+    world = ToyEnv(4, 8, end_rule="half", cost_names=("termination", "speed"))
+    for _ in range(2):
+        metrics = learner.update(toy_rollouts(learner, world, 4))
+        assert metrics["policy/max_ratio_error"] < 1e-5
+        assert metrics["policy/kl"] > 0 or metrics["policy/rejected"] == 1.0  # no step of a line search was good

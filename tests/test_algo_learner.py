@@ -60,17 +60,17 @@ def test_a_growing_penalty_has_the_weight_of_its_progress(progress: float, eta: 
     learners = [toy_learner(config) for config in (growing, constant)]
     episodes = toy_rollouts(learners[0], WORLDS["deaths"], 5)
     metrics = [learner.update(episodes, progress) for learner in learners]
-    assert metrics[0]["policy/eta"] == eta
+    assert metrics[0]["constraint/termination/eta"] == eta
     assert_same_state(*learners)
 
 
 def test_a_weight_by_odds_is_zero_while_nobody_arrives_and_learns_like_mappo() -> None:
     careful, plain = toy_config(), toy_config()
-    careful.algo.penalty.growth, plain.algo.penalty.name = "odds", "none"
+    careful.algo.penalty.growth, plain.algo.method = "odds", "ppo"
     learners = [toy_learner(config) for config in (careful, plain)]
     episodes = toy_rollouts(learners[0], ToyEnv(3, 8), 5)  # a world without a destination
     metrics = [learner.update(episodes) for learner in learners]
-    assert metrics[0]["policy/eta"] == metrics[0]["policy/competence"] == 0.0
+    assert metrics[0]["constraint/termination/eta"] == metrics[0]["policy/competence"] == 0.0
     assert_same_state(*learners)
 
 
@@ -83,7 +83,7 @@ def test_a_weight_by_odds_follows_the_share_that_arrives_and_is_resumed() -> Non
         expected = 1.0 - 0.98**iteration
         metrics = learner.update(episodes[:5]) if iteration == 1 else learner.update(toy_rollouts(learner, world, 5))
         assert metrics["policy/competence"] == pytest.approx(expected)
-        assert metrics["policy/eta"] == pytest.approx(expected / (1.0 - expected))
+        assert metrics["constraint/termination/eta"] == pytest.approx(expected / (1.0 - expected))
     again = toy_learner(config)
     again.load_state_dict(learner.state_dict())
     assert again.competence == learner.competence
@@ -138,7 +138,7 @@ def test_garbage_in_dead_slots_changes_no_bit(world: str, value_target: str) -> 
 
 
 def test_two_times_n_iterations_equal_n_then_resume_then_n() -> None:
-    config = toy_config("lagrangian", lr_schedule="linear")
+    config = toy_config("ppo_lagrangian", lr_schedule="linear")
     straight, resumed = toy_learner(config), toy_learner(config)
 
     def iterate(learner: Learner, iterations: range) -> Learner:
@@ -155,7 +155,7 @@ def test_two_times_n_iterations_equal_n_then_resume_then_n() -> None:
     fresh.load_state_dict(torch.load(buffer, weights_only=True))
     iterate(fresh, range(2, 4))
     assert_same_state(straight, fresh)
-    assert float(fresh.multiplier) > 0
+    assert float(fresh.algorithm.multiplier) > 0
 
 
 def test_a_learner_is_a_function_of_its_seed_and_leaves_the_global_generator_alone() -> None:
@@ -171,8 +171,8 @@ def test_a_learner_is_a_function_of_its_seed_and_leaves_the_global_generator_alo
 
 
 def test_maip3o_equals_map3o_while_the_constraint_is_violated_and_not_once_it_is_met() -> None:
-    def learn(penalty: str, limit: float) -> Learner:
-        config = toy_config(penalty)
+    def learn(method: str, limit: float) -> Learner:
+        config = toy_config(method)
         config.constraints["termination"].limit = limit
         config.algo.penalty.alpha = 2.0
         learner = toy_learner(config)
@@ -181,8 +181,8 @@ def test_maip3o_equals_map3o_while_the_constraint_is_violated_and_not_once_it_is
         assert (metrics["constraint/termination/penalty_argument"] > 0) == (limit < 0)
         return learner
 
-    assert_same_state(learn("celu", -5.0), learn("relu", -5.0))
-    met_celu, met_relu, met_none = (learn(name, 5.0).actor_weights() for name in ("celu", "relu", "none"))
+    assert_same_state(learn("ip3o", -5.0), learn("p3o", -5.0))
+    met_celu, met_relu, met_none = (learn(name, 5.0).actor_weights() for name in ("ip3o", "p3o", "ppo"))
     assert any((met_celu[name] != met_relu[name]).any() for name in met_celu)
     assert all((met_none[name] == met_relu[name]).all() for name in met_none)
 
@@ -241,6 +241,7 @@ def test_every_promised_metric_is_there() -> None:
             "mean",
             "uncensored",
             "limit",
+            "eta",
             "penalty_argument",
             "penalty_slope",
             "minibatch_slope",
@@ -303,7 +304,7 @@ def test_predictions_are_those_of_the_critics_on_raw_observations() -> None:
 
 
 def test_without_constraints_it_is_mappo() -> None:
-    config: Config = toy_config("none")
+    config: Config = toy_config("ppo")
     config.constraints = {}
     learner = toy_learner(config)
     env = ToyEnv(**CRASHY, cost_names=())

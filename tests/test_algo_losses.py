@@ -10,81 +10,99 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from maip3o.algo.algorithm import make_algorithm
+from maip3o.algo.constraints import Constraints, penalty_weight
 from maip3o.algo.losses import constraint_loss, cost_surrogate, explained_variance, huber, reward_loss, scale_advantage
-from maip3o.algo.penalties import PENALTIES, by_odds, get_penalty, penalty_slope
-from maip3o.config.schema import PenaltyConfig
+from maip3o.algo.p3o import P3O
+from maip3o.config.algorithms import check_method
+from maip3o.config.schema import AlgoConfig, PenaltyConfig
 from maip3o.errors import UserError
 
 ALPHA, FLOOR = 0.3, 0.1
-LAMBDA = torch.tensor([0.7, 0.7, 0.7, 0.7, 0.7, 0.7], dtype=torch.double)
 X = torch.tensor([-5.0, -0.5, -0.05, 1e-6, 0.4, 3.0], dtype=torch.double)
 
 
-def written_out(name: str, x: Tensor) -> Tensor:
+def constraints(size: int) -> Constraints:
+    """`size` equal constraints: each element of X is one of them."""
+    one = torch.ones(size, dtype=torch.double)
+    return Constraints(tuple("abcdefgh"[:size]), 0 * one, 0 * one, ALPHA * one, one, 1.0)
+
+
+def penalty_of(method: str, floor: float | None = None) -> P3O:
+    algorithm = make_algorithm(AlgoConfig(method=method, penalty=PenaltyConfig(floor_h=floor)), 1)
+    assert isinstance(algorithm, P3O)
+    return algorithm
+
+
+def value_and_slope(method: str, x: Tensor, floor: float | None = None) -> tuple[Tensor, Tensor]:
+    algorithm, given = penalty_of(method, floor), constraints(len(x))
+    return algorithm.penalty(x, given), algorithm.slope(x, given)
+
+
+def written_out(method: str, x: Tensor) -> Tensor:
     """Each penalty as the literature writes it, element by element."""
     below = x < 0
-    if name == "celu":
+    if method == "ip3o":
         return torch.where(below, ALPHA * (torch.exp(x / ALPHA) - 1), x)
-    if name == "relu":
+    if method == "p3o":
         return torch.where(below, 0 * x, x)
-    if name == "none":
-        return 0 * x
-    if name == "lagrangian":
-        return LAMBDA * x
     barrier = -ALPHA * torch.log(torch.where(x < -ALPHA, -x, torch.ones_like(x)))
     return torch.where(x < -ALPHA, barrier, x + ALPHA - ALPHA * math.log(ALPHA))
 
 
-@pytest.mark.parametrize("name", list(PENALTIES))
-def test_value_and_gradient_of_each_penalty_equal_the_formula_written_out(name: str) -> None:
-    settings = PenaltyConfig(name=name, alpha=ALPHA)
-    ours, formula = X.clone().requires_grad_(), X.clone().requires_grad_()
-    value, expected = get_penalty(name)(ours, settings, LAMBDA), written_out(name, formula)
-    torch.testing.assert_close(value, expected)
-    expected_slope = torch.autograd.grad(expected.sum(), formula)[0]
-    torch.testing.assert_close(penalty_slope(get_penalty(name), X, settings, LAMBDA), expected_slope)
+@pytest.mark.parametrize("method", ["ip3o", "p3o", "ipo"])
+def test_value_and_gradient_of_each_penalty_equal_the_formula_written_out(method: str) -> None:
+    formula = X.clone().requires_grad_()
+    expected = written_out(method, formula)
+    value, slope = value_and_slope(method, X)
+    torch.testing.assert_close(value, expected.detach())
+    torch.testing.assert_close(slope, torch.autograd.grad(expected.sum(), formula)[0])
 
 
 def test_celu_is_value_continuous_slope_continuous_and_pushes_down_on_both_sides() -> None:
-    settings = PenaltyConfig(name="celu", alpha=ALPHA)
     edge = torch.tensor([-1e-9, 1e-9], dtype=torch.double)
-    value = PENALTIES["celu"](edge, settings, LAMBDA)
+    value, slope = value_and_slope("ip3o", edge)
     torch.testing.assert_close(value, edge)
-    torch.testing.assert_close(penalty_slope(PENALTIES["celu"], edge, settings, LAMBDA), torch.ones(2).double())
-    slopes = penalty_slope(PENALTIES["celu"], X, settings, LAMBDA)
+    torch.testing.assert_close(slope, torch.ones(2).double())
+    _, slopes = value_and_slope("ip3o", X)
     assert (slopes > 0).all()
     assert (slopes.diff() >= 0).all()
-    assert PENALTIES["celu"](torch.tensor([-100.0]), settings, LAMBDA).item() == pytest.approx(-ALPHA)
+    assert value_and_slope("ip3o", torch.tensor([-100.0]))[0].item() == pytest.approx(-ALPHA)
     # Slope at J_C = 0 with limit d: exp(-d / alpha).
-    slope = penalty_slope(PENALTIES["celu"], torch.tensor([-0.1], dtype=torch.double), settings, LAMBDA)
+    _, slope = value_and_slope("ip3o", torch.tensor([-0.1], dtype=torch.double))
     assert slope.item() == pytest.approx(math.exp(-0.1 / ALPHA))
 
 
+def test_each_constraint_has_an_alpha_of_its_own() -> None:
+    given = constraints(2)
+    given.alpha[:] = torch.tensor([0.1, 5.0])
+    slope = penalty_of("ip3o").slope(torch.tensor([-0.1, -5.0]), given)
+    torch.testing.assert_close(slope, torch.full((2,), math.exp(-1.0)))
+
+
 def test_floor_stops_the_gradient_at_alpha_log_h() -> None:
-    settings = PenaltyConfig(name="celu", alpha=ALPHA, floor_h=FLOOR)
     stop = ALPHA * math.log(FLOOR)
     x = torch.tensor([stop - 0.01, stop + 0.01], dtype=torch.double)
-    slope = penalty_slope(PENALTIES["celu"], x, settings, LAMBDA)
+    value, slope = value_and_slope("ip3o", x, FLOOR)
     assert slope[0] == 0
     assert slope[1] > 0
-    assert PENALTIES["celu"](x, settings, LAMBDA)[0].item() == pytest.approx(-ALPHA * (1 - FLOOR))
+    assert value[0].item() == pytest.approx(-ALPHA * (1 - FLOOR))
 
 
 @given(st.floats(0, 1e6))
 def test_celu_equals_relu_while_violated(x: float) -> None:
     argument = torch.tensor([x], dtype=torch.double)
-    settings = PenaltyConfig(alpha=ALPHA)
-    assert PENALTIES["celu"](argument, settings, LAMBDA) == PENALTIES["relu"](argument, settings, LAMBDA)
+    assert value_and_slope("ip3o", argument)[0] == value_and_slope("p3o", argument)[0]
 
 
 @pytest.mark.parametrize(("competence", "eta"), [(0.0, 0.0), (0.2, 0.25), (0.75, 3.0), (0.9, 4.0), (1.0, 4.0)])
 def test_the_weight_by_odds_is_bounded_by_eta(competence: float, eta: float) -> None:
-    assert by_odds(PenaltyConfig(eta=4.0), competence).eta == pytest.approx(eta)
+    assert penalty_weight(PenaltyConfig(growth="odds"), 4.0, 0.5, competence) == pytest.approx(eta)
 
 
-def test_unknown_penalty_is_the_users_error() -> None:
-    with pytest.raises(UserError, match=r"algo\.penalty\.name=selu: .*celu"):
-        get_penalty("selu")
+def test_unknown_method_is_the_users_error() -> None:
+    with pytest.raises(UserError, match=r"algo\.method=ip3oo: .*did you mean ip3o"):
+        check_method("ip3oo", {})
 
 
 def test_reward_loss_is_pessimistic_in_both_directions() -> None:

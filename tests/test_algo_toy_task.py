@@ -41,10 +41,10 @@ def constrained_optimum() -> tuple[float, float]:
     return outcome(best_speeds(high))
 
 
-def learn(penalty: str, iterations: int = 40) -> tuple[Learner, float]:
+def learn(method: str, iterations: int = 40) -> tuple[Learner, float]:
     """The learner, and the share of crashes in the last ten iterations' rollouts."""
     model = {"hidden_sizes": [16], "recurrent": False}
-    config = toy_config(penalty, model, epochs=8, minibatches=2, lr=4e-3, critic_lr=4e-3, kl_max=0.05)
+    config = toy_config(method, model, epochs=8, minibatches=2, lr=4e-3, critic_lr=4e-3, kl_max=0.05)
     config.constraints["termination"].limit = LIMIT
     config.algo.penalty.eta, config.algo.penalty.alpha = 5.0, 0.05
     learner = toy_learner(config)
@@ -69,13 +69,13 @@ def test_maip3o_is_near_the_constrained_optimum_within_the_limit_and_mappo_viola
     best_return, best_crashes = constrained_optimum()
     assert best_crashes == pytest.approx(LIMIT)
 
-    learner, sampled_crashes = learn("celu")
+    learner, sampled_crashes = learn("ip3o")
     achieved, crashes = outcome(mean_speeds(learner))
     assert crashes <= LIMIT
     assert sampled_crashes <= 1.15 * LIMIT
     assert achieved >= 0.85 * best_return
 
-    learner, sampled_crashes = learn("none")
+    learner, sampled_crashes = learn("ppo")
     achieved, crashes = outcome(mean_speeds(learner))
     assert crashes > 2 * LIMIT
     assert sampled_crashes > 2 * LIMIT

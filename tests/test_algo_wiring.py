@@ -11,15 +11,20 @@ import torch
 from toy_episodes import toy_config, toy_learner, toy_rollouts
 
 from maip3o.algo.bound import theorem2_bound
+from maip3o.algo.constraints import Constraints
+from maip3o.algo.cpo import CPO
 from maip3o.algo.critic_update import critic_losses
+from maip3o.algo.diagnostics import constraint_diagnostics
+from maip3o.algo.ip3o import IP3O
 from maip3o.algo.learner import Learner
-from maip3o.algo.policy_update import PolicyData, constraint_diagnostics, minibatch_terms, replay
-from maip3o.algo.returns import compute_returns
+from maip3o.algo.steps.minibatch import minibatch_loss
+from maip3o.algo.view import PolicyData, PolicyView
 from maip3o.config.schema import AlgoConfig, Config, ConstraintConfig, PenaltyConfig
 from maip3o.data.advantage import gae
 from maip3o.data.batch import make_batch
-from maip3o.data.chunks import Chunks, cut_into_chunks, pack
+from maip3o.data.chunks import cut_into_chunks
 from maip3o.data.episode import Episode
+from maip3o.data.returns import Returns, compute_returns
 from maip3o.envs.toy import ToyEnv
 
 HALF = ToyEnv(num_agents=4, horizon=11, hazard=0.3, distance=6.0, end_rule="half")
@@ -50,7 +55,7 @@ def test_scale_and_unit_multiply_the_cost_surrogate() -> None:
     assert surrogate(constraint_unit="per_team") == pytest.approx(HALF.num_slots * plain, rel=1e-4)
 
 
-def policy_case(algo: AlgoConfig, seed: int = 0) -> tuple[Learner, PolicyData, Chunks]:
+def policy_case(algo: AlgoConfig, seed: int = 0) -> tuple[Learner, PolicyView]:
     """Two constraints, random advantages, and a batch of real toy episodes."""
     constraints = {"termination": ConstraintConfig(0.1), "speed": ConstraintConfig(2.0)}
     config = Config(constraints=constraints, algo=algo, model=toy_config().model, seed=3)
@@ -66,27 +71,31 @@ def policy_case(algo: AlgoConfig, seed: int = 0) -> tuple[Learner, PolicyData, C
         log_prob=batch.log_prob,
         advantage=torch.randn(steps, generator=rng),
         cost_advantage=torch.randn(steps, 2, generator=rng),
-        violation=torch.tensor([0.3, -0.05]),
-        scale=1.7,
-        multiplier=torch.zeros(2),
+        constraints=Constraints(
+            names=tuple(constraints),
+            limit=torch.tensor([0.1, 2.0], dtype=torch.double),
+            cost=torch.tensor([0.4, 1.95], dtype=torch.double),
+            alpha=torch.tensor([0.2, 0.4], dtype=torch.double),
+            eta=torch.tensor([2.5, 1.5], dtype=torch.double),
+            scale=1.7,
+        ),
     )
-    return learner, data, cut_into_chunks(batch, 5)
+    optimiser, chunks = learner.actor_optimiser, cut_into_chunks(batch, 5)
+    return learner, PolicyView(learner.actor, optimiser, data, chunks, algo, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("clip_cost", [True, False])
 def test_the_loss_is_equation_6_written_out(clip_cost: bool) -> None:
-    penalty = PenaltyConfig(name="celu", eta=2.5, alpha=0.2)
-    algo = AlgoConfig(name="maip3o", penalty=penalty, clip=0.1, clip_cost=clip_cost, entropy_bonus=0.03)
-    learner, data, chunks = policy_case(algo)
-    actor = learner.actor
-    before = replay(actor, data, chunks)
+    algo = AlgoConfig(name="maip3o", clip=0.1, clip_cost=clip_cost, entropy_bonus=0.03)
+    learner, view = policy_case(algo)
+    actor, data, before = learner.actor, view.data, view.before
     with torch.no_grad():  # ratios away from 1
         actor.head.bias += torch.tensor([0.2, -0.1])
         actor.log_std += 0.1
-    packed = pack(chunks, np.arange(len(chunks.start)))
-    terms = minibatch_terms(actor, data, before, packed, algo)
+    (packed,) = view.everything()
+    ours = minibatch_loss(view, view.evaluate(packed), IP3O(algo, 2).loss)
     parameters = [actor.head.bias, actor.log_std]
-    gradient = torch.autograd.grad(terms.loss, parameters, retain_graph=True)
+    gradient = torch.autograd.grad(ours, parameters, retain_graph=True)
 
     rows = torch.as_tensor(packed.rows)
     mean = actor(data.observation[rows], data.hidden[torch.as_tensor(packed.first_rows)], packed.batch_sizes)
@@ -96,11 +105,11 @@ def test_the_loss_is_equation_6_written_out(clip_cost: bool) -> None:
     clipped = r.clamp(0.9, 1.1)
     advantage, cost = data.advantage[rows], data.cost_advantage[rows]
     loss = -torch.minimum(r * advantage, clipped * advantage).mean() - 0.03 * normal.entropy()[0].sum()
-    for k, violation in enumerate((0.3, -0.05)):
+    for k, (violation, alpha, eta) in enumerate(((0.3, 0.2, 2.5), (-0.05, 0.4, 1.5))):
         pessimistic = torch.maximum(r * cost[:, k], clipped * cost[:, k]) if clip_cost else r * cost[:, k]
         x = 1.7 * pessimistic.mean() + violation
-        loss = loss + 2.5 * (x if x >= 0 else 0.2 * (torch.exp(x / 0.2) - 1.0))
-    torch.testing.assert_close(terms.loss, loss)
+        loss = loss + eta * (x if x >= 0 else alpha * (torch.exp(x / alpha) - 1.0))
+    torch.testing.assert_close(ours, loss)
     for ours, written_out in zip(gradient, torch.autograd.grad(loss, parameters), strict=True):
         torch.testing.assert_close(ours, written_out)
 
@@ -108,11 +117,9 @@ def test_the_loss_is_equation_6_written_out(clip_cost: bool) -> None:
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_cosine_is_one_where_reward_and_cost_want_the_same(sign: float) -> None:
     algo = AlgoConfig(name="maip3o")
-    learner, data, chunks = policy_case(algo)
-    data.cost_advantage = -sign * data.advantage[:, None].expand(-1, 2)
-    packed = pack(chunks, np.arange(len(chunks.start)))
-    before = replay(learner.actor, data, chunks)
-    metrics = constraint_diagnostics(learner.actor, data, before, packed, learner.constraints, algo)
+    _, view = policy_case(algo)
+    view.data.cost_advantage = -sign * view.data.advantage[:, None].expand(-1, 2)
+    metrics = constraint_diagnostics(view, IP3O(algo, 2))
     assert metrics["constraint/speed/gradient_cosine"] == pytest.approx(sign, abs=1e-5)
 
 
@@ -126,21 +133,6 @@ def test_gradients_are_clipped() -> None:
         return max(float((a - b).detach().abs().max()) for a, b in pairs)
 
     assert moved(1e-9) < 1e-2 * moved(0.5)
-
-
-def test_the_multiplier_rises_while_violated_and_falls_while_met_but_not_below_zero() -> None:
-    config = toy_config("lagrangian")
-    config.algo.penalty.multiplier_lr = 0.5
-    learner = toy_learner(config)
-    metrics = learner.update(toy_rollouts(learner, HALF, 6))
-    j_c = metrics["constraint/termination/uncensored"]
-    assert float(learner.multiplier) == pytest.approx(0.5 * (j_c - 0.1))
-    for start, expected in ((1.0, 1.0 - 0.5 * (0.95 - j_c)), (0.0, 0.0)):
-        config.constraints["termination"].limit = 0.95
-        learner = toy_learner(config)
-        learner.multiplier[:] = start
-        learner.update(toy_rollouts(learner, HALF, 6))
-        assert float(learner.multiplier) == pytest.approx(expected)
 
 
 def test_costs_have_a_discount_and_a_lambda_of_their_own() -> None:
@@ -182,17 +174,23 @@ def test_the_reward_critic_fits_the_return_of_its_target(target: str) -> None:
     torch.testing.assert_close(loss, 0.5 * error.square().mean())
 
 
-def test_theorem_2_by_hand() -> None:
-    learner = toy_learner(toy_config())
-    batch = make_batch(toy_rollouts(learner, HALF, 2), torch.device("cpu"))
-    steps = len(batch.reward)
-    returns = compute_returns(batch, np.zeros((steps, 2)), np.zeros((len(batch.final_row), 2)), learner.algo)
-    returns.advantage = np.linspace(-3.0, 2.0, steps)
-    returns.cost_advantage = np.linspace(-0.5, 0.25, steps)[:, None]
-    algo = AlgoConfig(name="maip3o", penalty=PenaltyConfig(eta=4.0, alpha=0.1, floor_h=0.05), gamma=0.9, cost_gamma=0.8)
+@pytest.mark.parametrize("floor", [0.05, None])
+def test_theorem_2_by_hand(floor: float | None) -> None:
+    algo = AlgoConfig(name="maip3o", penalty=PenaltyConfig(floor_h=floor), gamma=0.9, cost_gamma=0.8)
+    _, view = policy_case(algo)
+    data, steps = view.data, len(view.data.action)
+    data.cost_advantage = torch.zeros(steps, 2)  # L_C = J_C - d = (0.3, -0.05)
+    two = np.stack((np.linspace(-0.5, 0.25, steps), np.linspace(-0.1, 0.1, steps)), -1)
+    nothing = np.zeros(1)
+    returns = Returns(np.linspace(-3.0, 2.0, steps), nothing, nothing, nothing, two, two)
     spread = math.sqrt(2 * 0.02)
-    expected = spread * 0.9 * 3.0 / 0.1 + 4.0 * (spread * 0.8 * 0.5 / 0.2 + 0.1 * abs(math.log(0.05)))
-    assert theorem2_bound(0.02, np.ones(steps), returns, [0.3], algo) == pytest.approx(expected)
+    residual = (0.0, 0.05) if floor is None else (0.2 * abs(math.log(0.05)), 0.4 * abs(math.log(0.05)))
+    expected = spread * 0.9 * 3.0 / 0.1
+    for eta, eps, left in zip((2.5, 1.5), (0.5, 0.1), residual, strict=True):
+        expected += eta * (spread * 0.8 * eps / 0.2 + left)
+    bound = theorem2_bound(0.02, np.ones(steps), returns, data, IP3O(algo, 2))
+    assert bound["bound/theorem2"] == pytest.approx(expected)
+    assert theorem2_bound(0.02, np.ones(steps), returns, data, CPO(algo, 2)) == {}
 
 
 @pytest.mark.parametrize(("shift", "stops"), [(3e-4, True), (3e-5, False)])

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from toy_episodes import toy_config, toy_learner, toy_rollouts, with_slots
 
-from maip3o.algo.returns import compute_returns
 from maip3o.config.schema import AlgoConfig
 from maip3o.data.advantage import gae
 from maip3o.data.batch import make_batch
 from maip3o.data.episode import Episode
+from maip3o.data.returns import compute_returns
 from maip3o.envs.driving.outcomes import Cause, driving_spec
 from maip3o.envs.toy import ToyEnv
 

@@ -15,8 +15,8 @@ from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners.rollout import rollout
 
 
-def toy_config(penalty: str = "celu", model: dict[str, Any] | None = None, **algo: Any) -> Config:
-    settings = {"name": penalty, "penalty": PenaltyConfig(name=penalty), "epochs": 2, "chunk_length": 5, **algo}
+def toy_config(method: str = "ip3o", model: dict[str, Any] | None = None, **algo: Any) -> Config:
+    settings = {"name": method, "method": method, "penalty": PenaltyConfig(), "epochs": 2, "chunk_length": 5, **algo}
     sizes = {"hidden_sizes": [8], "memory_size": 6, **(model or {})}
     constraints = {"termination": ConstraintConfig(limit=0.1)}
     return Config(constraints=constraints, algo=AlgoConfig(**settings), model=ModelConfig(**sizes), seed=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -12,25 +13,20 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from maip3o.algo.algorithm import make_algorithm
 from maip3o.algo.bound import theorem2_bound
-from maip3o.algo.constraint import estimate_constraints, unit_factor
+from maip3o.algo.constraints import Constraints, penalty_weight
 from maip3o.algo.critic_update import CriticData, update_critics
+from maip3o.algo.diagnostics import constraint_diagnostics
 from maip3o.algo.finite import NonFiniteError, require_finite
 from maip3o.algo.losses import explained_variance, scale_advantage
-from maip3o.algo.penalties import at_progress, by_odds, get_penalty
-from maip3o.algo.policy_update import (
-    PolicyData,
-    constraint_diagnostics,
-    max_ratio_error,
-    mean_kl,
-    replay,
-    update_policy,
-)
-from maip3o.algo.returns import Returns, compute_returns
-from maip3o.config.schema import AlgoConfig, Config
+from maip3o.algo.view import PolicyData, PolicyView, mean_kl
+from maip3o.config.schema import Config, alpha_of
 from maip3o.data.batch import Batch, make_batch
-from maip3o.data.chunks import cut_into_chunks, pack
+from maip3o.data.chunks import cut_into_chunks
+from maip3o.data.cost_estimate import estimate_costs, unit_factor
 from maip3o.data.episode import Episode
+from maip3o.data.returns import Returns, compute_returns
 from maip3o.envs.contract import WorldSpec
 from maip3o.models.actor import Actor, entropy
 from maip3o.models.critic import Critic, critic_inputs
@@ -45,11 +41,9 @@ class Learner:
     """Everything that learns. An update is a function of (this state, config.seed, iteration, episodes)."""
 
     def __init__(self, config: Config, world: WorldSpec, device: torch.device | str = "cpu") -> None:
-        get_penalty(config.algo.penalty.name)  # a wrong name must stop the run before it starts
         self.config, self.algo, self.device = config, config.algo, torch.device(device)
         self.constraints = list(config.constraints)
-        limits = [config.constraints[name].limit for name in self.constraints]
-        self.limit = torch.tensor(limits, dtype=torch.float64)
+        self.algorithm = make_algorithm(config.algo, len(self.constraints))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
             self.actor = Actor(world, config.model).to(self.device)
@@ -61,8 +55,7 @@ class Learner:
         self.actor_optimiser = torch.optim.Adam(self.actor.parameters(), lr=self.algo.lr, eps=1e-5, fused=True)
         parameters = [p for critic in self.critics.values() for p in critic.parameters()]
         self.critic_optimiser = torch.optim.Adam(parameters, lr=self.algo.critic_lr, eps=1e-5, fused=True)
-        self.multiplier = torch.zeros(len(self.constraints), dtype=torch.float64)
-        self.competence = 0.0  # moving average of the share of lives that arrive
+        self.competence = 0.0  # moving average of the share of lives that reach their goal
         self.iteration = 0
 
     def update(self, episodes: Sequence[Episode], progress: float = 0.0) -> dict[str, float]:
@@ -93,13 +86,9 @@ class Learner:
         observation = self.normaliser(batch.observation)
         value, final_value = self._values(observation, batch)
         returns = compute_returns(batch, value, final_value, self.algo)
-        metrics = self._constraint_metrics(batch)
-        data = self._policy_data(batch, observation, returns, metrics)
-        arrived = float(batch.life_goal.mean()) if batch.life_goal is not None else 0.0
-        self.competence = COMPETENCE_DECAY * self.competence + (1.0 - COMPETENCE_DECAY) * arrived
-        penalty = self.algo.penalty
-        penalty = by_odds(penalty, self.competence) if penalty.growth == "odds" else at_progress(penalty, progress)
-        algo = dataclasses.replace(self.algo, penalty=penalty)
+        self.competence = self._competence(batch)
+        constraints, metrics = self._estimate_constraints(batch, progress)
+        data = self._policy_data(batch, observation, returns, constraints)
         critic_data = self._critic_data(batch, observation, returns)
         metrics |= self._critic_metrics(value, returns)
         # Neither sees what the other changes, so a second core may as well do the critics.
@@ -107,56 +96,65 @@ class Learner:
             critics = side.submit(
                 update_critics, self.critics, self.critic_optimiser, critic_data, self.algo, rng.spawn(1)[0]
             )
-            metrics |= self._train_policy(data, returns, batch, algo, rng)
+            metrics |= self._train_policy(data, returns, batch, rng)
             metrics |= critics.result()
         self.normaliser.update(batch.observation)
         require_finite(self._named_tensors())
         self.iteration += 1
-        schedule = {"lr": self.algo.lr * lr_factor, "eta": penalty.eta, "competence": self.competence}
-        return {**metrics, **{f"policy/{name}": value for name, value in schedule.items()}}
+        return {**metrics, "policy/lr": self.algo.lr * lr_factor, "policy/competence": self.competence}
 
     def _train_policy(
-        self, data: PolicyData, returns: Returns, batch: Batch, algo: AlgoConfig, rng: np.random.Generator
+        self, data: PolicyData, returns: Returns, batch: Batch, rng: np.random.Generator
     ) -> dict[str, float]:
-        chunks = cut_into_chunks(batch, algo.chunk_length if self.config.model.recurrent else 1)
-        before = replay(self.actor, data, chunks)
-        metrics = {"policy/max_ratio_error": max_ratio_error(before, data)}
-        sample = pack(chunks, rng.permutation(len(chunks.start))[: max(1, len(chunks.start) // 8)])
-        metrics |= constraint_diagnostics(self.actor, data, before, sample, self.constraints, algo)
-        metrics |= update_policy(self.actor, self.actor_optimiser, data, before, chunks, self.constraints, algo, rng)
-        after = replay(self.actor, data, chunks)
+        chunks = cut_into_chunks(batch, self.algo.chunk_length if self.config.model.recurrent else 1)
+        view = PolicyView(self.actor, self.actor_optimiser, data, chunks, self.algo, rng)
+        metrics = {"policy/max_ratio_error": view.max_ratio_error()}
+        metrics |= constraint_diagnostics(view, self.algorithm)
+        metrics |= self.algorithm.update(view, data)
+        after, before = view.replay(), view.before
         kl = mean_kl(after, before)
         ratio = torch.exp(after.log_prob - before.log_prob).double().cpu().numpy()
-        arguments = [metrics[f"constraint/{name}/penalty_argument"] for name in self.constraints]
+        metrics |= theorem2_bound(kl, ratio, returns, data, self.algorithm)
         return {
             **metrics,
             "policy/kl": kl,
             "policy/entropy": float(entropy(after.log_std)),
             "policy/std": float(after.log_std.exp().mean()),
-            "bound/theorem2": theorem2_bound(kl, ratio, returns, arguments, algo),
         }
 
-    def _constraint_metrics(self, batch: Batch) -> dict[str, float]:
-        estimate = estimate_constraints(batch, self.algo.constraint_unit)
-        metrics = {}
-        for k, name in enumerate(self.constraints):
-            metrics[f"constraint/{name}/mean"] = float(estimate.mean[k])
-            metrics[f"constraint/{name}/uncensored"] = float(estimate.uncensored[k])
-            metrics[f"constraint/{name}/limit"] = float(self.limit[k])
-        return metrics
+    def _competence(self, batch: Batch) -> float:
+        """What the policy can do, in [0, 1]; 1 in a world that has no goal."""
+        if batch.life_goal is None:
+            return 1.0
+        return COMPETENCE_DECAY * self.competence + (1.0 - COMPETENCE_DECAY) * float(batch.life_goal.mean())
 
-    def _policy_data(
-        self, batch: Batch, observation: Tensor, returns: Returns, metrics: dict[str, float]
-    ) -> PolicyData:
+    def _estimate_constraints(self, batch: Batch, progress: float) -> tuple[Constraints, dict[str, float]]:
         algo = self.algo
-        j_c = [metrics[f"constraint/{name}/{algo.constraint_estimate}"] for name in self.constraints]
-        violation = torch.tensor(j_c, dtype=torch.float64) - self.limit
-        if algo.penalty.name == "lagrangian":
-            self.multiplier = (self.multiplier + algo.penalty.multiplier_lr * violation).clamp(min=0.0)
-        # Both terms of L_C in the unit of the limit: a team's cost moves by the sum over its cars.
-        scale = (1.0 if algo.cost_scale == "one" else 1.0 / (1.0 - algo.cost_gamma)) * unit_factor(
-            batch, algo.constraint_unit
+        estimate = estimate_costs(batch, algo.constraint_unit)
+        chosen = [self.config.constraints[name] for name in self.constraints]
+        eta = [algo.penalty.eta if one.eta is None else one.eta for one in chosen]
+        eta = [penalty_weight(algo.penalty, most, progress, self.competence) for most in eta]
+        # Both terms of L_C in the unit of the limit: a team's cost moves by the sum over its agents.
+        horizon = 1.0 / (1.0 - algo.cost_gamma) if algo.cost_gamma < 1.0 else math.inf
+        scale = {"one": 1.0, "horizon": horizon, "life": float(batch.life_length.mean())}[algo.cost_scale]
+        limit = [one.limit for one in chosen]
+        constraints = Constraints(
+            names=tuple(self.constraints),
+            limit=torch.tensor(limit, dtype=torch.float64),
+            cost=torch.as_tensor(estimate[algo.constraint_estimate]),
+            alpha=torch.tensor([alpha_of(algo.penalty, one) for one in chosen], dtype=torch.float64),
+            eta=torch.tensor(eta, dtype=torch.float64),
+            scale=scale * unit_factor(batch, algo.constraint_unit),
+            device=self.device,
         )
+        metrics: dict[str, float] = {}
+        for k, name in enumerate(self.constraints):
+            numbers = {**{kind: values[k] for kind, values in estimate.items()}, "limit": limit[k], "eta": eta[k]}
+            metrics |= {f"constraint/{name}/{kind}": float(number) for kind, number in numbers.items()}
+        return constraints, metrics
+
+    def _policy_data(self, batch: Batch, observation: Tensor, returns: Returns, constraints: Constraints) -> PolicyData:
+        algo = self.algo
         return PolicyData(
             observation=observation,
             hidden=batch.hidden,
@@ -164,9 +162,7 @@ class Learner:
             log_prob=batch.log_prob,
             advantage=scale_advantage(self._tensor(returns.advantage), algo.reward_advantage),
             cost_advantage=scale_advantage(self._tensor(returns.cost_advantage), algo.cost_advantage),
-            violation=violation.float().to(self.device),
-            scale=scale,
-            multiplier=self.multiplier.float().to(self.device),
+            constraints=constraints,
         )
 
     def _critic_data(self, batch: Batch, observation: Tensor, returns: Returns) -> CriticData:
@@ -223,7 +219,7 @@ class Learner:
             "normaliser": self.normaliser.state_dict(),
             "actor_optimiser": self.actor_optimiser.state_dict(),
             "critic_optimiser": self.critic_optimiser.state_dict(),
-            "multiplier": self.multiplier,
+            "algorithm": self.algorithm.state_dict(),
             "competence": self.competence,
             "iteration": self.iteration,
         }
@@ -240,8 +236,8 @@ class Learner:
         # Copies: an optimiser keeps the tensors that it is given, and changes them.
         self.actor_optimiser.load_state_dict(_copy(state["actor_optimiser"]))
         self.critic_optimiser.load_state_dict(_copy(state["critic_optimiser"]))
-        self.multiplier = state["multiplier"].clone()
-        self.competence = float(state.get("competence", 0.0))  # older checkpoints have none
+        self.algorithm.load_state_dict(_copy(state.get("algorithm", {})))  # older checkpoints have neither
+        self.competence = float(state.get("competence", 0.0))
         self.iteration = int(state["iteration"])
 
     def _require_finite_batch(self, batch: Batch) -> None:

@@ -25,6 +25,7 @@ OPEN_KEYS = (
     "constraints.",
     "scenario.metadrive.",
     "scenario.settings.",
+    "algo.settings.",
     "hydra.",
 )  # below these the user makes up names, or Hydra has its own
 
@@ -55,7 +56,7 @@ def check_overrides(overrides: Sequence[str], config_dir: str | None = None) -> 
         whole = isinstance(override.value(), dict)
         if key in GROUPS and not whole:
             _check_choice(text, override, options(key, config_dir))
-        elif key in known_keys() and whole and key not in ("scenario.metadrive", "scenario.settings"):
+        elif key in known_keys() and whole and key not in ("scenario.metadrive", "scenario.settings", "algo.settings"):
             # Hydra merges it into what is there, so that constraints={} would keep them all.
             raise UserError(f"{text}: must be set key by key: {key}.<key>=<value> (~{key}.<key> takes one away)")
         elif key not in known_keys() and not key.startswith(OPEN_KEYS):

@@ -24,33 +24,38 @@ class ScenarioConfig:
     observation: str = "linear"  # linear | near: distances as they are, or their logarithm
     metadrive: dict[str, Any] = field(default_factory=dict)  # passed on to MetaDrive's own config
     settings: dict[str, Any] = field(default_factory=dict)  # what other worlds know besides
+    id: str = ""  # the task, in worlds that have several
+    cost: str = ""  # where a foreign world's cost comes from: a key of its info, or package.module:function
+    paper_alpha: float = 0.5  # alpha of algo=ip3o_paper: the paper has one for each suite
     initial_mean: list[float] | None = None  # of the actions before any learning; null: the world's own
     initial_std: list[float] | None = None
 
 
 @dataclass
 class ConstraintConfig:
-    """One constraint: its cost function is the one of the same name in maip3o/envs/driving/costs.py."""
+    """One constraint: the cost of this name that the scenario's world knows."""
 
     limit: float = MISSING  # d_k
+    alpha: float | None = None  # null: algo.penalty.alpha
+    eta: float | None = None  # null: algo.penalty.eta
 
 
 @dataclass
 class PenaltyConfig:
-    """g(L_C): how the constraint enters the policy's loss."""
+    """g(L_C) of the penalty algorithms: how a constraint enters the policy's loss."""
 
-    name: str = "celu"  # celu | relu | none | log_barrier | lagrangian
     eta: float = 1.0
     eta_start: float | None = None  # the weight grows from it to eta
-    growth: str = "fixed"  # fixed | odds: eta itself, or the odds of arriving, at most eta
-    alpha: float = 0.1
+    growth: str = "fixed"  # fixed | odds: eta itself, or the odds of reaching the goal, at most eta
+    alpha: float | None = None
     floor_h: float | None = None
-    multiplier_lr: float = 0.05  # lagrangian only
 
 
 @dataclass
 class AlgoConfig:
     name: str = MISSING
+    method: str = "ip3o"  # of config/algorithms.py, or package.module:Class
+    settings: dict[str, Any] = field(default_factory=dict)  # of the method alone
     penalty: PenaltyConfig = field(default_factory=PenaltyConfig)
     gamma: float = 0.99
     gae_lambda: float = 0.95
@@ -58,7 +63,7 @@ class AlgoConfig:
     cost_gae_lambda: float = 0.95
     clip: float = 0.2
     clip_cost: bool = True
-    cost_scale: str = "one"  # one | horizon: 1 or 1 / (1 - gamma)
+    cost_scale: str = "one"  # one | horizon | life: 1, 1 / (1 - gamma), mean steps of a life
     reward_advantage: str = "standardised"  # standardised | centred | raw
     cost_advantage: str = "standardised"  # likewise
     constraint_estimate: str = "uncensored"  # mean | uncensored
@@ -78,6 +83,12 @@ class AlgoConfig:
     kl_min: float = 0.0  # delta-
     kl_max: float = 0.02  # delta+
     kl_test: str = "minibatch"  # minibatch | epoch
+
+
+def alpha_of(penalty: PenaltyConfig, constraint: ConstraintConfig) -> float:
+    """Where neither has one: the limit itself, so that the incentive reaches from the limit to no cost at all."""
+    alpha = penalty.alpha if constraint.alpha is None else constraint.alpha
+    return constraint.limit if alpha is None else alpha
 
 
 @dataclass
@@ -145,11 +156,21 @@ def from_dict(content: Any) -> Config:
 
 
 def _converted(content: dict[str, Any]) -> dict[str, Any]:
-    """Configs of older checkpoints and records: the first actions were the model's affair."""
-    model = dict(content.get("model", {}))
+    """Configs of older checkpoints and records, whose first actions and penalties stood elsewhere."""
+    if "model" not in content:
+        return content
+    model, scenario = dict(content["model"]), content.get("scenario", {})
     usual = {"throttle_bias": 0.5, "steering_std": 0.6, "initial_std": 0.3}
     old = [model.pop(key, value) for key, value in usual.items()]
-    scenario = content.get("scenario", {})
     if old != list(usual.values()):
         scenario = {**scenario, "initial_mean": [0.0, old[0]], "initial_std": old[1:]}
-    return {**content, "model": model, "scenario": scenario} if "model" in content else content
+    return {**content, "model": model, "scenario": scenario, "algo": _converted_algo(content.get("algo", {}))}
+
+
+def _converted_algo(algo: dict[str, Any]) -> dict[str, Any]:
+    methods = {"celu": "ip3o", "relu": "p3o", "none": "ppo", "log_barrier": "ipo", "lagrangian": "ppo_lagrangian"}
+    penalty = dict(algo.get("penalty", {}))
+    if "name" not in penalty:
+        return algo
+    penalty.pop("multiplier_lr", None)
+    return {**algo, "method": methods[penalty.pop("name")], "penalty": penalty}

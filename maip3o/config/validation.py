@@ -9,8 +9,9 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+from maip3o.config.algorithms import check_method
 from maip3o.config.budget import fewest_episodes
-from maip3o.config.schema import Config
+from maip3o.config.schema import Config, alpha_of
 from maip3o.errors import UserError
 
 Check = tuple[Callable[[Any], bool], str]
@@ -34,8 +35,6 @@ def one_of(*names: str) -> Check:
     return lambda x: x in names, f"must be one of {', '.join(names)}"
 
 
-BUILT_IN_PENALTIES = ("celu", "relu", "none", "log_barrier", "lagrangian")
-
 RULES: dict[str, Check] = {
     "seed": (lambda x: 0 <= x < 2**32, "must be in [0, 4294967296)"),
     "total_episodes": COUNT,
@@ -52,14 +51,13 @@ RULES: dict[str, Check] = {
     "algo.penalty.eta": NOT_NEGATIVE,
     "algo.penalty.eta_start": (lambda x: x is None or 0 <= x < math.inf, "must be 0 or above and finite, or null"),
     "algo.penalty.growth": one_of("fixed", "odds"),
-    "algo.penalty.alpha": POSITIVE,
-    "algo.penalty.multiplier_lr": POSITIVE,
+    "algo.penalty.alpha": (lambda x: x is None or 0 < x < math.inf, "must be above 0 and finite, or null"),
     "algo.gamma": DISCOUNT,
     "algo.gae_lambda": SHARE,
     "algo.cost_gamma": SHARE,
     "algo.cost_gae_lambda": SHARE,
     "algo.clip": (lambda x: 0 < x < 1, "must be in (0, 1)"),
-    "algo.cost_scale": one_of("one", "horizon"),
+    "algo.cost_scale": one_of("one", "horizon", "life"),
     "algo.constraint_estimate": one_of("mean", "uncensored"),
     "algo.constraint_unit": one_of("per_agent", "per_team"),
     "algo.reward_advantage": one_of("standardised", "centred", "raw"),
@@ -95,7 +93,7 @@ RULES: dict[str, Check] = {
 def validate(config: Config) -> Config:
     """The config itself if it can be run; a UserError that names the first thing wrong otherwise."""
     validate_driving(config)
-    for check in (_episodes, _start_spread, _workers, _sequences, _penalty, _constraints, _device, _runner):
+    for check in (_episodes, _start_spread, _workers, _sequences, _constraints, _algorithm, _device, _runner):
         check(config)
     return config
 
@@ -161,15 +159,15 @@ def _sequences(config: Config) -> None:
         )
 
 
-def _penalty(config: Config) -> None:
+def _algorithm(config: Config) -> None:
     penalty = config.algo.penalty
-    if penalty.name not in BUILT_IN_PENALTIES:
-        from maip3o.algo.penalties import get_penalty  # the registry itself; it takes torch's seconds to import
-
-        get_penalty(penalty.name)
-    if penalty.floor_h is not None and not 0 < penalty.floor_h < min(penalty.alpha, 1.0):
+    check_method(config.algo.method, config.algo.settings)
+    least = min([alpha_of(penalty, one) for one in config.constraints.values()], default=1.0)
+    if config.algo.method in ("ip3o", "ipo") and least <= 0:
+        raise UserError(f"algo.penalty.alpha={penalty.alpha}: a limit of 0 gives no scale; set algo.penalty.alpha")
+    if penalty.floor_h is not None and not 0 < penalty.floor_h < min(least, 1.0):
         # From 1 on the floor would lie above 0, where the limit is violated.
-        bound = f"algo.penalty.alpha={penalty.alpha}" if penalty.alpha < 1 else "1"
+        bound = f"alpha={least:g}" if least < 1 else "1"
         raise UserError(f"algo.penalty.floor_h={penalty.floor_h}: must be in (0, {bound}), or null")
     if penalty.growth == "odds" and penalty.eta_start is not None:
         raise UserError(
@@ -186,10 +184,8 @@ def _constraints(config: Config) -> None:
     from maip3o.envs.registry import find_world
 
     kinds = find_world(config.scenario).costs(config.scenario)
-    if config.algo.penalty.name != "none" and not config.constraints:
-        raise UserError(
-            f"constraints: algo.penalty.name={config.algo.penalty.name} needs at least one ({', '.join(kinds)})"
-        )
+    if config.algo.method != "ppo" and not config.constraints:
+        raise UserError(f"constraints: algo.method={config.algo.method} needs at least one ({', '.join(kinds)})")
     for name, constraint in config.constraints.items():
         if name not in kinds:
             near = difflib.get_close_matches(name, kinds, n=1)
@@ -199,6 +195,10 @@ def _constraints(config: Config) -> None:
         key, limit = f"constraints.{name}.limit", constraint.limit
         if not 0 <= limit < math.inf:
             raise UserError(f"{key}={limit}: must be 0 or above, and finite")
+        for part, (holds, cure) in {"alpha": POSITIVE, "eta": NOT_NEGATIVE}.items():
+            value = getattr(constraint, part)
+            if value is not None and not holds(value):
+                raise UserError(f"constraints.{name}.{part}={value}: {cure}, or null")
         if kinds[name] == "event" and config.algo.constraint_unit == "per_agent" and limit >= 1:
             raise UserError(f"{key}={limit}: a share of lives must be below 1 (algo.constraint_unit=per_agent)")
         most = config.scenario.num_agents

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_episodes import toy_config, toy_learner, toy_rollouts
 
-from maip3o.algo.constraint import estimate_constraints, uncensored_mean
 from maip3o.data.batch import make_batch
+from maip3o.data.cost_estimate import estimate_costs, uncensored_mean
 from maip3o.envs.toy import ToyEnv
 
 
@@ -43,11 +43,10 @@ def test_without_cuts_both_estimates_agree_for_any_cost(seed: int, agents: int) 
     costs = ("termination", "speed")
     env = ToyEnv(agents, horizon=10, hazard=0.4, distance=2.0, end_rule="all", cost_names=costs)
     batch = make_batch(toy_rollouts(learner, env, 4, first_seed=seed))
-    estimate = estimate_constraints(batch, "per_agent")
-    np.testing.assert_allclose(estimate.mean, estimate.uncensored, rtol=1e-12)
-    team = estimate_constraints(batch, "per_team")
-    np.testing.assert_allclose(team.mean, agents * estimate.mean)
-    np.testing.assert_allclose(team.uncensored, agents * estimate.uncensored)
+    estimate = estimate_costs(batch, "per_agent")
+    np.testing.assert_allclose(estimate["mean"], estimate["uncensored"], rtol=1e-12)
+    for name, team in estimate_costs(batch, "per_team").items():
+        np.testing.assert_allclose(team, agents * estimate[name])
 
 
 def half_rule_episodes(hazard: float, arrival: float, rng: np.random.Generator) -> tuple:

@@ -25,20 +25,10 @@ approximately (the cars that trigger the cut drive in the same episode).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from maip3o.data.batch import Batch
-
-
-@dataclass(slots=True)
-class ConstraintEstimate:
-    """J_C by both estimates, in the configured unit."""
-
-    mean: NDArray[np.float64]  # [K]
-    uncensored: NDArray[np.float64]  # [K]
 
 
 def plain_mean(life_cost: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -60,12 +50,12 @@ def uncensored_mean(
     return (driving / at_risk) @ cost_at_age
 
 
-def estimate_constraints(batch: Batch, unit: str) -> ConstraintEstimate:
-    """unit: per_agent (one car's life) or per_team (all lives of an episode together)."""
+def estimate_costs(batch: Batch, unit: str) -> dict[str, NDArray[np.float64]]:
+    """J_C [K] by either estimate. unit: per_agent (one agent's life) or per_team (all lives of an episode together)."""
     factor = unit_factor(batch, unit)
     life_cost = np.add.reduceat(batch.cost, batch.life_start, axis=0)
     uncensored = uncensored_mean(batch.age, batch.cost, batch.life_length, ~batch.life_cut)
-    return ConstraintEstimate(factor * plain_mean(life_cost), factor * uncensored)
+    return {"mean": factor * plain_mean(life_cost), "uncensored": factor * uncensored}
 
 
 def unit_factor(batch: Batch, unit: str) -> float:
