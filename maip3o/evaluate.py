@@ -33,7 +33,7 @@ from rich.table import Table
 from maip3o.config import options
 from maip3o.config.identity import fingerprint
 from maip3o.config.schema import Config, RunnerConfig, ScenarioConfig
-from maip3o.config.validation import validate_driving
+from maip3o.config.validation import validate_keys
 from maip3o.envs.registry import find_world
 from maip3o.errors import UserError, exit_on_user_error
 from maip3o.evaluation.card import card_table
@@ -42,6 +42,7 @@ from maip3o.evaluation.procedure import Evaluation, evaluate, film, require_fitt
 from maip3o.policy import Policy, load_policy, run_directory
 from maip3o.runners.directory import require_writable
 from maip3o.runners.pool import make_pool
+from maip3o.runners.prerequisites import require_sound_world
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, evaluation_seeds
 
 READERS: dict[str, options.Reader] = {
@@ -156,7 +157,7 @@ def evaluated_config(policy: Policy, request: Request, num_agents: int | None) -
     if request.backend is not None:
         scenario = replace(scenario, backend=request.backend)
     here = replace(policy.config, scenario=scenario, runner=RunnerConfig(), device="cpu", resume=None)
-    return validate_driving(here)
+    return require_sound_world(validate_keys(here))
 
 
 def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]:

@@ -12,13 +12,14 @@ from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from maip3o.config.compose import compose, compose_tree, register, to_config
 from maip3o.config.overrides import FOLDER, add_plus
 from maip3o.config.schema import Config
 from maip3o.config.usage import usage
 from maip3o.envs.registry import find_world
 from maip3o.errors import UserError, exit_on_user_error
+from maip3o.runners.compose import compose, compose_tree, register, to_config
 from maip3o.runners.directory import require_free, require_writable
+from maip3o.runners.launchers import register_launchers
 from maip3o.runners.prerequisites import check_init_observation
 from maip3o.runners.sweep import command_lines, report_ends
 
@@ -48,6 +49,7 @@ def main() -> None:
         else:
             exit_on_user_error(lambda: check(arguments.overrides, arguments.config_dir, arguments.multirun))
             register()
+            register_launchers()
             launch()
     except KeyboardInterrupt:  # the run has said how to go on
         sys.exit(1)

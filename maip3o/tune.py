@@ -30,9 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from maip3o.config import options
-from maip3o.config.compose import compose
 from maip3o.config.overrides import add_plus
 from maip3o.errors import UserError, exit_on_user_error
+from maip3o.runners.compose import compose
 from maip3o.runners.directory import require_writable
 from maip3o.runners.search import SearchSpace, TrialFailed, parse_space, run_trial, training_command
 from maip3o.runners.sweep import cores_per_job

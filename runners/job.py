@@ -15,8 +15,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from maip3o.config.compose import to_config
 from maip3o.errors import exit_on_user_error
+from maip3o.runners.compose import to_config
 
 OUTPUT = "output.log"  # what the job printed, all attempts
 

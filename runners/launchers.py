@@ -20,7 +20,6 @@ from subprocess import Popen
 from types import ModuleType
 from typing import Any
 
-from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn, JobStatus, setup_globals
@@ -217,7 +216,7 @@ def _import(package: str, extra: str) -> Any:
 
 
 def register_launchers() -> None:
-    """Make Hydra know the launchers, and take their settings from conf/hydra/launcher alone."""
+    """Make Hydra know the launchers."""
     try:
         importlib.import_module("hydra_plugins")
     except ImportError:  # no other plugin is installed
@@ -227,7 +226,3 @@ def register_launchers() -> None:
     sys.modules[HYDRA_MODULE] = sys.modules[__name__]
     for launcher in (ProcessLauncher, SubmititLauncher, RayLauncher):
         Plugins.instance().register(launcher)
-    # Hydra would check our settings against the launchers of the same names that it comes with.
-    known = ConfigStore.instance().repo["hydra"]["launcher"]
-    for name in ("basic", "submitit_local", "submitit_slurm", "ray"):
-        known.pop(f"{name}.yaml", None)

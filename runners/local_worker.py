@@ -9,7 +9,6 @@ from typing import Any
 from loky.process_executor import BrokenProcessPool, ProcessPoolExecutor, ShutdownExecutorError
 
 from maip3o.runners import worker
-from maip3o.runners.pool import WorkerLost
 
 
 class LocalWorker:
@@ -22,9 +21,9 @@ class LocalWorker:
         try:
             return self._executor.submit(function, argument).result(timeout)
         except FutureTimeout:
-            raise WorkerLost(f"no answer within {timeout:g} s") from None
+            raise worker.WorkerLost(f"no answer within {timeout:g} s") from None
         except (BrokenProcessPool, ShutdownExecutorError) as error:
-            raise WorkerLost(f"process ended: {' '.join(str(error).split())}") from None
+            raise worker.WorkerLost(f"process ended: {' '.join(str(error).split())}") from None
 
     def kill(self) -> None:
         self._executor.shutdown(wait=True, kill_workers=True)

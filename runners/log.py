@@ -17,8 +17,8 @@ from typing import Any
 
 from maip3o.config.budget import budget_of
 from maip3o.config.schema import Config
+from maip3o.config.versions import versions
 from maip3o.errors import RunError
-from maip3o.report.versions import versions
 from maip3o.runners.progress import ProgressLine, format_line
 
 log = logging.getLogger(__name__)

@@ -13,10 +13,10 @@ from maip3o.algo.learner import Learner, NonFiniteError
 from maip3o.config.budget import budget_of
 from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
+from maip3o.data.statistics import summarise
 from maip3o.envs.contract import WorldSpec
 from maip3o.envs.registry import find_world
 from maip3o.errors import RunError, UserError
-from maip3o.evaluation.statistics import summarise
 from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
 from maip3o.runners.evaluation import evaluate_policy

@@ -16,13 +16,9 @@ from typing import Any, Protocol
 from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
 from maip3o.errors import RunError, UserError
-from maip3o.runners.worker import Job, NoJob, run_episode, set_job
+from maip3o.runners.worker import Job, NoJob, WorkerLost, run_episode, set_job
 
 log = logging.getLogger(__name__)
-
-
-class WorkerLost(Exception):
-    """The worker died, or was silent for longer than runner.episode_timeout."""
 
 
 class Worker(Protocol):

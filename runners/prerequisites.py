@@ -2,10 +2,39 @@
 
 from __future__ import annotations
 
+import difflib
+
 from maip3o.config.schema import Config
 from maip3o.config.validation import get
 from maip3o.envs.registry import find_world
 from maip3o.errors import UserError
+
+
+def require_sound_world(config: Config) -> Config:
+    """The world that the scenario names takes it, and knows the costs of all constraints."""
+    world = find_world(config.scenario)
+    world.check(config.scenario)
+    kinds = world.costs(config.scenario)
+    if config.algo.method != "ppo" and not config.constraints:
+        raise UserError(f"constraints: algo.method={config.algo.method} needs at least one ({', '.join(kinds)})")
+    for name, constraint in config.constraints.items():
+        if name not in kinds:
+            near = difflib.get_close_matches(name, kinds, n=1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            where = f"no such cost in scenario {config.scenario.name}"
+            raise UserError(f"constraints.{name}: {where}; {hint}known are {', '.join(kinds)}")
+        if kinds[name] == "event":
+            _require_share(config, f"constraints.{name}.limit", constraint.limit)
+    return config
+
+
+def _require_share(config: Config, key: str, limit: float) -> None:
+    """The limit of a cost that comes at most once in a life."""
+    unit, most = config.algo.constraint_unit, config.scenario.num_agents
+    if unit == "per_agent" and limit >= 1:
+        raise UserError(f"{key}={limit}: a share of lives must be below 1 (algo.constraint_unit=per_agent)")
+    if unit == "per_team" and not config.scenario.respawn and limit >= most:
+        raise UserError(f"{key}={limit}: must be below the scenario.num_agents={most} of a team")
 
 
 def require_fitting_init(config: Config) -> None:

@@ -9,8 +9,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from maip3o.errors import RunError
-from maip3o.runners.pool import WorkerLost
-from maip3o.runners.worker import SINGLE_THREAD
+from maip3o.runners.worker import SINGLE_THREAD, WorkerLost
 
 
 class _Process:

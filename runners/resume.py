@@ -12,14 +12,13 @@ from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
 from maip3o.config.budget import budget_of
-from maip3o.config.compose import compose, compose_tree, told_in_one_line, typed
 from maip3o.config.identity import LENGTH, flat, makes_another_experiment
 from maip3o.config.overrides import GROUPS, check_overrides, parse
 from maip3o.config.schema import Config, from_dict
-from maip3o.config.validation import validate
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint
 from maip3o.runners.checkpoint import Checkpoint
+from maip3o.runners.compose import checked, compose, compose_tree, told_in_one_line, typed
 
 
 def find_start(config: Config, directory: Path, prolong: bool = False) -> Checkpoint | None:
@@ -97,7 +96,7 @@ def _changed(old: Config, before: Config, after: Config) -> Config:
     """`old` with what differs between `before` and `after`."""
     was, now = flat(asdict(before)), flat(asdict(after))
     changed = {key: value for key, value in now.items() if key not in was or was[key] != value}
-    return validate(from_dict(_nest({**flat(asdict(old)), **changed})))
+    return checked(from_dict(_nest({**flat(asdict(old)), **changed})))
 
 
 def _applied(config: Config, overrides: Sequence[str], config_dir: str | None) -> Config:

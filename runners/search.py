@@ -20,7 +20,6 @@ from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Overrid
 from hydra.errors import HydraException
 
 from maip3o.errors import UserError
-from maip3o.report.runs import is_number
 from maip3o.runners.job import ending
 
 if TYPE_CHECKING:
@@ -160,7 +159,7 @@ def _report(trial: optuna.Trial, directory: Path, metric: str, reported: dict[in
 def measured(directory: Path, metric: str) -> list[tuple[int, float]]:
     """(episodes, value) wherever metrics.jsonl has the metric."""
     records = _records(directory)
-    return [(int(line["episodes"]), float(line[metric])) for line in records if is_number(line.get(metric))]
+    return [(int(line["episodes"]), float(line[metric])) for line in records if line.get(metric) is not None]
 
 
 def require_measured(directory: Path, metric: str) -> None:

@@ -15,10 +15,10 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from maip3o.config.budget import budget_of
-from maip3o.config.compose import to_config, told_in_one_line
 from maip3o.config.overrides import FOLDER
 from maip3o.config.overrides import jobs as jobs_of
 from maip3o.errors import UserError
+from maip3o.runners.compose import to_config, told_in_one_line
 from maip3o.runners.directory import require_free
 from maip3o.runners.job import OUTPUT
 

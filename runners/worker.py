@@ -35,6 +35,10 @@ class Job:
     start_spread: int = 0  # steps within which the cars start
 
 
+class WorkerLost(Exception):
+    """The worker died, or was silent for longer than runner.episode_timeout."""
+
+
 class NoJob(Exception):
     """This process has no job: it is younger than the pool thinks."""
 

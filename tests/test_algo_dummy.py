@@ -9,9 +9,9 @@ import torch
 from toy_episodes import toy_learner, toy_rollouts
 
 from maip3o.config.algorithms import METHODS
-from maip3o.config.compose import compose
 from maip3o.envs.toy import ToyEnv
 from maip3o.errors import UserError
+from maip3o.runners.compose import compose
 
 GUIDE = Path(__file__).parents[1] / "docs" / "add-an-algorithm.md"
 

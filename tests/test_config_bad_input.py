@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from maip3o.config.compose import compose
 from maip3o.config.overrides import add_plus, known_keys
 from maip3o.config.schema import Config, ScenarioConfig
 from maip3o.config.validation import RULES
 from maip3o.errors import UserError
+from maip3o.runners.compose import compose
 from maip3o.runners.sweep import command_lines
 from maip3o.train import check
 

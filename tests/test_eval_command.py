@@ -22,7 +22,7 @@ from maip3o.errors import UserError
 from maip3o.policy import load_policy
 from maip3o.runners.evaluation import evaluate_policy, evaluation_job
 from maip3o.runners.pool import make_pool
-from maip3o.runners.recording import record_episode
+from maip3o.video.recording import record_episode
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from maip3o.data.episode import Episode
-from maip3o.envs.driving.outcomes import Cause, driving_spec
-from maip3o.evaluation.statistics import (
+from maip3o.data.statistics import (
     bootstrap_ratio,
     clopper_pearson,
     cvar,
@@ -18,6 +17,7 @@ from maip3o.evaluation.statistics import (
     summarise,
     tabulate,
 )
+from maip3o.envs.driving.outcomes import Cause, driving_spec
 
 
 def make_episode(seed: int, ends: list[tuple[int, int, Cause]], length: int, slots: int = 2) -> Episode:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from eval_footage import ARRIVAL, CRASH, STEPS, make_footage
 
+from maip3o.data.statistics import EpisodeTable
 from maip3o.envs.driving.outcomes import Cause, driving_spec
 from maip3o.errors import RunError
-from maip3o.evaluation.statistics import EpisodeTable
 from maip3o.video import palette
 from maip3o.video.clips import crash_windows, outcome_seeds, worst_seeds
 from maip3o.video.encode import write_gif, write_mp4

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from maip3o import train
-from maip3o.config.compose import compose
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint, loop
+from maip3o.runners.compose import compose
 from maip3o.runners.pool import Pool
 from maip3o.runners.resume import continued_config, refuse_another_experiment
 from tests.toy_run import InlineWorker, toy_config, train_inline

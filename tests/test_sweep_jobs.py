@@ -15,11 +15,11 @@ from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
-from maip3o.config.compose import compose as compose_run
-from maip3o.config.compose import register
 from maip3o.config.overrides import FOLDER
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint, sweep
+from maip3o.runners.compose import compose as compose_run
+from maip3o.runners.compose import register
 from maip3o.runners.job import Ending, ending, execute
 from maip3o.runners.launchers import _few_at_once
 from maip3o.runners.sweep import Job, command_lines, cores_per_job, prepare, table

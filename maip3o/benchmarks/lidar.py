@@ -12,10 +12,10 @@ from typing import Any
 from maip3o.benchmarks.traces import in_child
 from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
+from maip3o.data.statistics import bootstrap_ratio, estimates, tabulate
 from maip3o.envs import make_array_env
 from maip3o.envs.contract import FloatArray
 from maip3o.errors import UserError
-from maip3o.evaluation.statistics import bootstrap_ratio, estimates, tabulate
 from maip3o.models.compiled.act import NumpyActor
 from maip3o.policy import load_policy
 from maip3o.runners.rollout import rollout

@@ -20,11 +20,11 @@ from maip3o.data.episode import Episode
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import FloatArray
 from maip3o.envs.driving.views import DrivingEnv
-from maip3o.runners.recording import RecordingEnv
 from maip3o.runners.rollout import rollout
 from maip3o.video.encode import write_mp4
 from maip3o.video.footage import Footage
 from maip3o.video.frames import HEIGHT, WIDTH, clip_frames
+from maip3o.video.recording import RecordingEnv
 
 LIDAR_RAYS, LIDAR_RANGE = 72, 40.0  # MetaDrive's multi-agent defaults, last in the observation
 

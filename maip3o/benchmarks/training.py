@@ -19,11 +19,11 @@ import psutil
 import torch
 
 from maip3o.algo.learner import Learner
-from maip3o.config.compose import compose
 from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint
+from maip3o.runners.compose import compose
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.seeds import training_seeds
 from maip3o.runners.worker import Job, world_spec

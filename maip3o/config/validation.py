@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable
 from functools import reduce
@@ -91,20 +90,22 @@ RULES: dict[str, Check] = {
 
 
 def validate(config: Config) -> Config:
-    """The config itself if it can be run; a UserError that names the first thing wrong otherwise."""
-    validate_driving(config)
+    """The config itself if its keys are sound; a UserError that names the first thing wrong otherwise.
+
+    What only the scenario's world can tell is checked by `runners.prerequisites`.
+    """
+    validate_keys(config)
     for check in (_episodes, _start_spread, _workers, _sequences, _constraints, _algorithm, _device, _runner):
         check(config)
     return config
 
 
-def validate_driving(config: Config) -> Config:
-    """Of `validate` what concerns the world and the cars in it, which is all that an evaluation needs."""
+def validate_keys(config: Config) -> Config:
+    """Of `validate` what concerns each key by itself, which is all that an evaluation needs."""
     for key, (holds, cure) in RULES.items():
         value = get(config, key)
         if not holds(value):
             raise UserError(f"{key}={value}: {cure}")
-    _world(config)
     return config
 
 
@@ -159,6 +160,15 @@ def _sequences(config: Config) -> None:
         )
 
 
+def _constraints(config: Config) -> None:
+    or_null = {"alpha": POSITIVE, "eta": NOT_NEGATIVE}
+    for name, constraint in config.constraints.items():
+        for part, (holds, cure) in {"limit": NOT_NEGATIVE, **or_null}.items():
+            value = getattr(constraint, part)
+            if not (value is None and part in or_null) and not holds(value):
+                raise UserError(f"constraints.{name}.{part}={value}: {cure}{', or null' if part in or_null else ''}")
+
+
 def _algorithm(config: Config) -> None:
     penalty = config.algo.penalty
     check_method(config.algo.method, config.algo.settings)
@@ -178,37 +188,6 @@ def _algorithm(config: Config) -> None:
         raise UserError("algo.cost_scale=horizon is 1 / (1 - algo.cost_gamma): algo.cost_gamma must be below 1")
     if config.algo.kl_min >= config.algo.kl_max:
         raise UserError(f"algo.kl_min={config.algo.kl_min}: must be below algo.kl_max={config.algo.kl_max}")
-
-
-def _constraints(config: Config) -> None:
-    from maip3o.envs.registry import find_world
-
-    kinds = find_world(config.scenario).costs(config.scenario)
-    if config.algo.method != "ppo" and not config.constraints:
-        raise UserError(f"constraints: algo.method={config.algo.method} needs at least one ({', '.join(kinds)})")
-    for name, constraint in config.constraints.items():
-        if name not in kinds:
-            near = difflib.get_close_matches(name, kinds, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            where = f"no such cost in scenario {config.scenario.name}"
-            raise UserError(f"constraints.{name}: {where}; {hint}known are {', '.join(kinds)}")
-        key, limit = f"constraints.{name}.limit", constraint.limit
-        if not 0 <= limit < math.inf:
-            raise UserError(f"{key}={limit}: must be 0 or above, and finite")
-        for part, (holds, cure) in {"alpha": POSITIVE, "eta": NOT_NEGATIVE}.items():
-            value = getattr(constraint, part)
-            if value is not None and not holds(value):
-                raise UserError(f"constraints.{name}.{part}={value}: {cure}, or null")
-        if kinds[name] == "event" and config.algo.constraint_unit == "per_agent" and limit >= 1:
-            raise UserError(f"{key}={limit}: a share of lives must be below 1 (algo.constraint_unit=per_agent)")
-        most = config.scenario.num_agents
-        if (
-            kinds[name] == "event"
-            and config.algo.constraint_unit == "per_team"
-            and not config.scenario.respawn
-            and limit >= most
-        ):
-            raise UserError(f"{key}={limit}: must be below the scenario.num_agents={most} of a team")
 
 
 def _device(config: Config) -> None:
@@ -237,9 +216,3 @@ def _runner(config: Config) -> None:
         raise UserError("logger.wandb_project reads TensorBoard's events: logger.tensorboard must be true")
     if config.resume is not None and not Path(config.resume).is_dir():
         raise UserError(f"resume={config.resume}: no such run directory")
-
-
-def _world(config: Config) -> None:
-    from maip3o.envs.registry import find_world
-
-    find_world(config.scenario).check(config.scenario)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from maip3o.data.episode import Episode
+from maip3o.data.statistics import RESAMPLES, Estimate, life_starts
 from maip3o.envs.contract import BoolArray, FloatArray, IntArray
-from maip3o.evaluation.statistics import RESAMPLES, Estimate, life_starts
 
 UNKNOWN_SHARE = 0.1  # a step is left out when a cost after the cut could still have weighed this much
 BINS = 10

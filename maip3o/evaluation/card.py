@@ -10,8 +10,7 @@ import numpy as np
 from rich.table import Table
 
 from maip3o.config.schema import Config
-from maip3o.envs.contract import WorldSpec
-from maip3o.evaluation.statistics import (
+from maip3o.data.statistics import (
     EpisodeTable,
     Estimate,
     bootstrap_ratio,
@@ -20,6 +19,7 @@ from maip3o.evaluation.statistics import (
     estimates,
     share_of_lives,
 )
+from maip3o.envs.contract import WorldSpec
 
 TAIL = 0.1  # CVaR: the worst tenth of episodes
 

@@ -10,10 +10,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from maip3o.config.versions import versions
+from maip3o.data.statistics import EpisodeTable
 from maip3o.evaluation.figures import draw_reliability, draw_transfer
-from maip3o.evaluation.statistics import EpisodeTable
 from maip3o.policy import Policy
-from maip3o.report.versions import versions
 
 if TYPE_CHECKING:
     from maip3o.evaluation.procedure import Evaluation

@@ -12,20 +12,20 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
+from maip3o.data.statistics import EpisodeTable, tabulate
 from maip3o.errors import UserError
 from maip3o.evaluation.calibration import Calibration, Pairs, calibrate, pairs
 from maip3o.evaluation.card import make_card
-from maip3o.evaluation.statistics import EpisodeTable, tabulate
 from maip3o.policy import Policy
 from maip3o.runners.evaluation import evaluate_policy, evaluation_job
 from maip3o.runners.pool import Pool
-from maip3o.runners.recording import record_episode
 from maip3o.runners.worker import world_spec
 from maip3o.video.clips import outcome_seeds, reel_frames, worst_seeds
 from maip3o.video.encode import write_gif, write_mp4
 from maip3o.video.filming import make_footage
 from maip3o.video.footage import Footage
 from maip3o.video.frames import HEIGHT, WIDTH, clip_frames, versus_frames
+from maip3o.video.recording import record_episode
 from maip3o.video.replay import replay_page
 from maip3o.video.text import Image
 

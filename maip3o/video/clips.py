@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from maip3o.evaluation.statistics import EpisodeTable
+from maip3o.data.statistics import EpisodeTable
 from maip3o.video.footage import Footage
 from maip3o.video.frames import Scene, moments
 from maip3o.video.text import Image

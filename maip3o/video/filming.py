@@ -9,8 +9,8 @@ from maip3o.envs.driving.near import linear_lidar
 from maip3o.envs.driving.observation import observation_layout
 from maip3o.envs.driving.outcomes import ELIMINATED
 from maip3o.policy import Policy
-from maip3o.runners.recording import Recording
 from maip3o.video.footage import Footage
+from maip3o.video.recording import Recording
 
 
 def make_footage(policy: Policy, scenario: ScenarioConfig, recording: Recording) -> Footage:

@@ -14,6 +14,7 @@ from hydra import compose as hydra_compose
 from hydra import initialize_config_dir
 from hydra.core.config_store import ConfigStore
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -23,14 +24,19 @@ from maip3o.config.overrides import FOLDER, check_overrides, hint, options
 from maip3o.config.schema import Config, from_dict
 from maip3o.config.validation import validate
 from maip3o.errors import UserError
-from maip3o.runners.prerequisites import require_fitting_init
+from maip3o.runners.prerequisites import require_fitting_init, require_sound_world
 
 
 def register() -> None:
-    """Tell Hydra of the schema (first of config.yaml's defaults), the resolver in hydra.run.dir and our launchers."""
-    from maip3o.runners.launchers import register_launchers
+    """Tell Hydra of the schema (first of config.yaml's defaults) and the resolver in hydra.run.dir.
 
-    register_launchers()
+    Its launchers' settings come from conf/hydra/launcher alone: Hydra would check them against those of the same names
+    that it comes with.
+    """
+    Plugins.instance()  # they enter their own
+    known = ConfigStore.instance().repo["hydra"]["launcher"]
+    for name in ("basic", "submitit_local", "submitit_slurm", "ray"):
+        known.pop(f"{name}.yaml", None)
     # A new constraint is `+constraints.crash.limit=0.2`, and omegaconf cannot begin one in a typed dictionary.
     open_constraints: list[Any] = [("constraints", dict[str, Any], field(default_factory=dict))]
     ConfigStore.instance().store(name="schema", node=make_dataclass("Schema", open_constraints, bases=(Config,)))
@@ -73,7 +79,13 @@ def to_config(composed: DictConfig) -> Config:
 def typed(tree: DictConfig) -> Config:
     """The tree of a config as a Config, if it is one that can be run."""
     with told_in_one_line():
-        return validate(from_dict(OmegaConf.to_container(tree, resolve=True, throw_on_missing=True)))
+        config = from_dict(OmegaConf.to_container(tree, resolve=True, throw_on_missing=True))
+        return checked(config)
+
+
+def checked(config: Config) -> Config:
+    """The config itself, if it can be run."""
+    return require_sound_world(validate(config))
 
 
 @contextmanager
