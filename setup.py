@@ -5,6 +5,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 EXTRAS = {
+    "mujoco": ["mujoco>=3.3,<4", "imageio>=2.14"],
     "ray": ["ray>=2.40"],
     "export": ["onnx>=1.16", "onnxruntime>=1.18"],
     "tune": ["optuna>=4"],
@@ -22,6 +23,8 @@ DEV = [
     "types-psutil",
     "types-PyYAML",
 ]
+
+IN_DEV = ("ray", "export", "tune", "slurm", "mujoco")
 
 setup(
     name="maip3o",
@@ -61,7 +64,7 @@ setup(
         "loky>=3.4",
         "psutil>=5.9",
     ],
-    extras_require={**EXTRAS, "dev": [*DEV, *EXTRAS["ray"], *EXTRAS["export"], *EXTRAS["tune"], *EXTRAS["slurm"]]},
+    extras_require={**EXTRAS, "dev": [*DEV, *(package for name in IN_DEV for package in EXTRAS[name])]},
     classifiers=[
         "Programming Language :: Python :: 3.11",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",

@@ -129,6 +129,8 @@ def _episodes(config: Config) -> None:
 
 def _start_spread(config: Config) -> None:
     spread, horizon = config.start_spread, config.scenario.horizon
+    if spread is not None and config.scenario.num_agents == 1:
+        raise UserError(f"start_spread={spread}: scenario {config.scenario.name} has one agent, nobody starts after it")
     if spread is not None and spread >= horizon:
         raise UserError(f"start_spread={spread}: must be below scenario.horizon={horizon}, or some cars never drive")
 

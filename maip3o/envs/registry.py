@@ -31,6 +31,7 @@ class World:
 BUILT_IN = {
     "driving": "maip3o.envs.driving.world:WORLD",
     "toy": "maip3o.envs.toy:WORLD",
+    "velocity": "maip3o.envs.robots.velocity:WORLD",
 }
 
 
