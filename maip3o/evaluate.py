@@ -4,13 +4,13 @@ python -m maip3o.evaluate checkpoint=<run directory | file | shipped name> [key=
 
   episodes=100         held-out episodes, the same for every policy ...
   first_seed=0         ... with seeds first_seed .. first_seed + episodes - 1; training never uses seeds below 1,000,000
-  protocol=both        first: an episode ends at the first crash or road exit (the paper's); full: everybody drives
-                       to their own end; both
+  protocol=both        cars only: first: an episode ends at the first crash or road exit (the paper's); full: everybody
+                       drives to their own end; both
   deterministic=false  sample actions, as the policy was trained; true: act with its mean
-  num_agents=5,10,20   other numbers of cars than in training; several give a table and a figure
+  num_agents=5,10,20   other numbers of agents than in training; several give a table and a figure
   scenario=<name>      another scenario than in training
-  horizon=1000         steps until a car is timed out (default: as in training)
-  backend=fast         simulator: fast | stock (default: as in training)
+  horizon=1000         steps until a life is timed out (default: as in training)
+  backend=fast         simulator of cars: fast | stock (default: as in training)
   num_workers=auto     processes that simulate; auto = the cores this process may use
   video=false          true: an mp4 per outcome and a reel of failures
   gif=false            true: a small gif of each video besides
@@ -109,6 +109,8 @@ def run(arguments: list[str]) -> Path:
             f"which begin at {FIRST_TRAINING_SEED}"
         )
     protocols = request.protocols(configs[0].scenario)
+    if request.video or request.replay:
+        require_films(configs[0].scenario)
     folder, videos = output_folders(request, policy)
     console = Console() if sys.stdout.isatty() else Console(width=120)  # in a log or a pipe
     with make_pool(RunnerConfig(), request.num_workers) as pool:
@@ -160,6 +162,11 @@ def evaluated_config(policy: Policy, request: Request, num_agents: int | None) -
     return require_sound_world(validate_keys(here))
 
 
+def require_films(scenario: ScenarioConfig) -> None:
+    if not find_world(scenario).films:
+        raise UserError(f"scenario.world={scenario.world}: its episodes cannot be filmed or replayed yet")
+
+
 def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]:
     """Folder of evaluation.json and folder of videos (None: no videos), both found writable."""
     wants_video = request.video or request.replay
@@ -175,17 +182,19 @@ def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]
 
 
 def result_table(policy: Policy, evaluations: list[Evaluation], request: Request) -> Table:
-    """One setting: a column per protocol. Several numbers of cars: a column each, of the protocol that tells more."""
+    """One setting: a column per protocol. Several numbers of agents: a column each, of the protocol that tells more."""
     scenario = evaluations[0].config.scenario
+    tables = [list(evaluation.tables.values())[-1] for evaluation in evaluations]
+    agents = [f"{e.config.scenario.num_agents} {t.world.agent}s" for e, t in zip(evaluations, tables, strict=True)]
     actions = "mean actions" if request.deterministic else "sampled actions"
     where = scenario.name if request.horizon is None else f"{scenario.name} with {scenario.horizon} steps"
     title = f"{policy.name} on {where}: {request.episodes} held-out episodes, {actions}"
     if len(evaluations) == 1:
         headings = {"first": "until the first failure", "full": "whole episodes"}
         cards = {headings[protocol]: card for protocol, card in evaluations[0].cards.items()}
-        return card_table(f"{title}, {scenario.num_agents} cars", cards)
+        return card_table(title if scenario.num_agents == 1 else f"{title}, {agents[0]}", cards)
     last = list(evaluations[0].cards)[-1]
-    columns = {f"{e.config.scenario.num_agents} cars": e.cards[last] for e in evaluations}
+    columns = {name: e.cards[last] for name, e in zip(agents, evaluations, strict=True)}
     return card_table(f"{title}, protocol {last}", columns)
 
 

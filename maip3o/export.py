@@ -2,9 +2,9 @@
 
 python -m maip3o.export checkpoint=<run directory | file | shipped name> [out=<file.onnx>]
 
-The graph takes raw observations [cars, O] and each car's memory [cars, H] (zeros for a new car) and gives the mean
-action [cars, 2] (steering, throttle; clip to [-1, 1]) and the next memory. It is checked against torch before it is
-written. examples/drive_onnx.py drives with it.
+The graph takes raw observations [agents, O] and each agent's memory [agents, H] (zeros for a new life) and gives the
+mean action [agents, U] (of cars: steering, throttle; clip to [-1, 1]) and the next memory. It is checked against torch
+before it is written. examples/drive_onnx.py drives with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from maip3o.errors import RunError, UserError, exit_on_user_error
 from maip3o.policy import Policy, load_policy, run_directory
 from maip3o.runners.directory import require_writable
 
-CARS, STEPS, TOLERANCE = 16, 50, 1e-4  # of the check
+AGENTS, STEPS, TOLERANCE = 16, 50, 1e-4  # of the check
 
 
 def main() -> None:
@@ -71,9 +71,9 @@ def largest_difference(policy: Policy, content: bytes) -> float:
     import onnxruntime
 
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    observations = np.random.default_rng(0).uniform(0, 1, (STEPS, CARS, policy.observation_size)).astype(np.float32)
+    observations = np.random.default_rng(0).uniform(0, 1, (STEPS, AGENTS, policy.observation_size)).astype(np.float32)
     size = policy.config.model.memory_size if policy.config.model.recurrent else 0
-    memory, torch_memory = np.zeros((CARS, size), np.float32), torch.zeros(CARS, size)
+    memory, torch_memory = np.zeros((AGENTS, size), np.float32), torch.zeros(AGENTS, size)
     difference = 0.0
     for observation in observations:
         inputs = {"observation": observation, **({"memory": memory} if size else {})}

@@ -20,7 +20,7 @@ from pathlib import Path
 from maip3o.config import options
 from maip3o.config.schema import RunnerConfig
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.evaluate import Request, evaluated_config
+from maip3o.evaluate import Request, evaluated_config, require_films
 from maip3o.evaluation.procedure import Cameraman, Evaluation, require_fitting_observation
 from maip3o.policy import Policy, load_policy, run_directory
 from maip3o.runners.directory import require_writable
@@ -53,6 +53,7 @@ def run(arguments: list[str]) -> Path:
     world = {key: values[key] for key in ("checkpoint", "scenario", "horizon", "backend") if key in values}
     request = Request(**world)
     config = evaluated_config(policy, request, values.get("num_agents"))
+    require_films(config.scenario)
     path = _page_path(values.get("out"), policy)
     require_writable(path.parent, "out")
     with make_pool(RunnerConfig(), 1) as pool:

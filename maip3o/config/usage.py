@@ -5,7 +5,7 @@ from __future__ import annotations
 from maip3o.config.overrides import FOLDER, GROUPS, options
 
 HEAD = """\
-Train a policy that several cars share.
+Train a safe policy: one that several cars share, or one of a robot.
 
   python -m maip3o.train +scenario=<name> [group=<name> ...] [key=value ...]
 

@@ -26,6 +26,7 @@ class World:
     inspect: Callable[[ScenarioConfig], None] = _nothing  # the same, by the simulator itself: it may take seconds
     observation_size: Callable[[ScenarioConfig], int] | None = None  # if it can be known without an environment
     protocols: tuple[str, ...] = ("full",)  # of an evaluation; with `first` also until the first failure of any agent
+    films: bool = False  # its environments are driving.views.DrivingEnv: films and replays can be made
 
 
 BUILT_IN = {

@@ -31,7 +31,7 @@ def make_card(table: EpisodeTable, config: Config, protocol: str) -> dict[str, A
     return {
         "episodes": len(table.seed),
         "figures": {name: asdict(estimate) for name, estimate in estimates(table).items()},
-        "rows": card_rows(table.world),
+        "rows": card_rows(table.world, table.slot_lives.shape[1]),
         "constraints": {
             name: _constraint(table, column, name, config, protocol) for column, name in enumerate(config.constraints)
         },
@@ -39,15 +39,15 @@ def make_card(table: EpisodeTable, config: Config, protocol: str) -> dict[str, A
     }
 
 
-def card_rows(world: WorldSpec) -> list[tuple[str, str, str]]:
+def card_rows(world: WorldSpec, slots: int) -> list[tuple[str, str, str]]:
     """(figure, label, share | number) of each row, in the world's own words."""
+    team = slots > 1
     failures = [outcome for outcome in world.outcomes if outcome.kind == "failure"]
     others = [o for o in world.outcomes[1:] if o.kind not in ("goal", "failure")]
     goals = [outcome for outcome in world.outcomes if outcome.kind == "goal"]
     kinds = [("eliminated", world.failure, "share")] if failures else []
     if len(failures) > 1:
         kinds += [(outcome.name, f"  {outcome.label}", "share") for outcome in failures]
-    team = world.agent != "agent"
     return [
         ("return", "collective return" if team else "return", "number"),
         *([("worst_return", f"return of the worst {world.agent}", "number")] if team else []),
@@ -103,7 +103,7 @@ def rows_of(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         return [(str(figure), str(label), str(kind)) for figure, label, kind in card["rows"]]
     from maip3o.envs.driving.outcomes import driving_spec
 
-    return card_rows(driving_spec(0, 0, ()))
+    return card_rows(driving_spec(0, 0, ()), 2)
 
 
 def card_table(title: str, cards: dict[str, dict[str, Any]]) -> Table:

@@ -50,7 +50,7 @@ def evaluate(
     evaluation = Evaluation(config, deterministic)
     with progress_bar() as progress:
         for protocol in protocols:
-            bar = progress.add_task(f"{config.scenario.num_agents} cars, {protocol}", total=len(seeds))
+            bar = progress.add_task(f"{config.scenario.num_agents} agents, {protocol}", total=len(seeds))
             tables, observed = [], []
             for start in range(0, len(seeds), CHUNK):
                 part = seeds[start : start + CHUNK]

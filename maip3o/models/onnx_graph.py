@@ -45,7 +45,7 @@ class _Graph:
 def build_actor(weights: Mapping[str, NDArray[np.float32]], model: ModelConfig, metadata: Mapping[str, str]) -> Any:
     """ModelProto: observation [N, O] (raw) and memory [N, H] to action [N, U] (the mean) and next_memory [N, H].
 
-    A policy without memory has neither memory input nor output. N is the number of cars, any.
+    A policy without memory has neither memory input nor output. N is the number of agents, any.
     """
     from onnx import TensorProto, checker, helper
 
@@ -67,7 +67,7 @@ def build_actor(weights: Mapping[str, NDArray[np.float32]], model: ModelConfig, 
     graph.linear(x, weights, "head.weight", "head.bias", "action")
 
     def tensor(name: str, size: int) -> Any:
-        return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["cars", size])
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["agents", size])
 
     inputs, outputs = [tensor("observation", len(weights["shift"]))], [tensor("action", len(weights["log_std"]))]
     if model.recurrent:

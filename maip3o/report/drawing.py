@@ -15,7 +15,7 @@ from maip3o.report import style
 from maip3o.report.runs import AXES
 from maip3o.report.summaries import OUTCOMES, Row
 
-QUANTITY_LABELS = {"return": "collective return", "success": "share that arrive", "eliminated": "share eliminated"}
+QUANTITY_LABELS = {"return": "return per episode", "success": "share that arrive", "eliminated": "share eliminated"}
 
 
 def _distinct(rows: Iterable[Row], key: str) -> list[str]:
@@ -82,7 +82,7 @@ def costs(rows: Sequence[Row], axis: str, constraint: str) -> Figure:
 
 
 def outcomes(rows: Sequence[Row]) -> Figure:
-    """How cars' lives ended, as one stacked bar per label."""
+    """How lives ended, as one stacked bar per label."""
     scenarios = _distinct(rows, "scenario")
     outcomes = [o for o in OUTCOMES if any(r["outcome"] == o and r["share"] > 0 for r in rows)]
     most = max(len(_distinct((r for r in rows if r["scenario"] == s), "label")) for s in scenarios)
@@ -102,7 +102,7 @@ def outcomes(rows: Sequence[Row]) -> Figure:
             panel.grid(visible=False)
             panel.set_xlim(0, 1)
             panel.set_title(style.title_of(scenario))
-        axes[-1].set_xlabel("share of cars")
+        axes[-1].set_xlabel("share of lives")
         style.add_legend(figure, axes)
     return figure
 

@@ -36,7 +36,7 @@ def drawings(groups: Sequence[Group]) -> Iterator[Drawing]:
     yield from _costs(groups)
     rows = numbers.outcome_rows(groups)
     if rows:
-        caption = "How the lives of cars ended at the end of training, mean over seeds."
+        caption = "How lives ended at the end of training, mean over seeds."
         yield Drawing("outcomes", caption, rows, draw.outcomes(rows))
     yield from _comparisons(groups)
     yield from _ablations(groups)

@@ -93,7 +93,7 @@ def _card(group: Group, run: Run) -> Html:
         text += _interval(_mapping(constraint, "cost"), "number") + ")"
         verdicts.append(element("p", text, class_=f"verdict {VERDICTS.get(verdict, 'unsure')}"))
     titles = {"first": "until the first failure", "full": "to the end"}
-    headings = ["Shares are of cars", *(titles.get(protocol, protocol) for protocol in protocols)]
+    headings = ["Shares are of lives", *(titles.get(protocol, protocol) for protocol in protocols)]
     episodes = ", ".join(str(_mapping(card).get("episodes")) for card in protocols.values())
     heading = element("h3", f"{group.label}, {group.scenario}, seed {run.seed}")
     caption = element("p", f"Episodes: {episodes}. In brackets: 95 % intervals over episodes.", class_="note")

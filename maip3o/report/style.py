@@ -24,6 +24,8 @@ OUTCOME_COLOURS = {
     "crash_object": "#CC79A7",
     "crash_sidewalk": "#E69F00",
     "off_road": "#0072B2",
+    "ended": "#56B4E9",
+    "fell": "#D55E00",
     "cut": "#EEEEEE",
 }
 SETTINGS: dict[Any, Any] = {

@@ -31,15 +31,17 @@ class Quantity:
 
 
 CURVES = (
-    Quantity("return", "evaluation/full/return", "collective return"),
+    Quantity("return", "evaluation/full/return", "return per episode"),
     Quantity("return_to_first_failure", "evaluation/first/return", "return to first failure"),
-    Quantity("success", "evaluation/full/success", "share of cars that arrive", pool=True),
-    Quantity("eliminated", "evaluation/full/eliminated", "share of cars eliminated", pool=True),
-    Quantity("training_return", "rollout/return", "collective return in training"),
+    Quantity("success", "evaluation/full/success", "share of lives that arrive", pool=True),
+    Quantity("eliminated", "evaluation/full/eliminated", "share of lives eliminated", pool=True),
+    Quantity("training_return", "rollout/return", "return per episode in training"),
 )
 OUTCOMES = {
     "success": "arrived",
     "time_out": "timed out",
+    "ended": "ended",
+    "fell": "fell",
     "crash_vehicle": "hit a car",
     "crash_object": "hit an object",
     "crash_sidewalk": "hit the kerb",
@@ -125,7 +127,7 @@ def cost_rows(groups: Sequence[Group], constraint: str, axis: str) -> list[Row]:
 
 
 def outcome_rows(groups: Sequence[Group]) -> list[Row]:
-    """Mean over seeds of the share of car lives that ended in each way, at the end of training."""
+    """Mean over seeds of the share of lives that ended in each way, at the end of training."""
     source = score_source(groups)
     rows = []
     for group in groups:
