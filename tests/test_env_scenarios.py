@@ -29,13 +29,14 @@ NAMES = {
 
 
 def test_all_scenarios_are_there() -> None:
-    assert set(scenario_names()) == NAMES
+    assert set(scenario_names("driving")) == NAMES
+    assert set(scenario_names()) > NAMES
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_scenario_file_gives_every_field_and_is_valid(name: str) -> None:
-    values = OmegaConf.load(FOLDER / f"{name}.yaml")
-    general = {"world", "settings", "initial_mean", "initial_std"}  # driving has its own values for these
+    values = OmegaConf.load(FOLDER / f"{name}.yaml").scenario
+    general = {"world", "settings", "initial_mean", "initial_std", "id", "cost", "paper_alpha"}  # driving has its own
     assert set(values) == {field.name for field in fields(ScenarioConfig)} - general
     scenario = load_scenario(name)
     check_scenario(scenario)
@@ -50,7 +51,7 @@ def test_overrides_replace_fields() -> None:
 @pytest.mark.parametrize(
     ("name", "overrides", "message"),
     [
-        ("intersektion", {}, "unknown scenario 'intersektion': known are bottleneck, intersection,"),
+        ("intersektion", {}, "unknown scenario 'intersektion': known are ant_velocity, bottleneck,"),
         ("intersection", {"nun_agents": 3}, "unknown override 'nun_agents' .* did you mean 'num_agents'"),
         ("intersection", {"num_agents": "many"}, "num_agents|'many'"),
         ("intersection", {"num_agents": 0}, "num_agents=0: must be at least 1"),
@@ -72,6 +73,7 @@ def test_overrides_replace_fields() -> None:
         ("intersection", {"metadrive": {"use_render": True}}, "needs its assets"),
         ("intersection", {"metadrive": {"map_config": {"exit_length": 12}}}, "MetaDrive refuses"),
         ("intersection", {"costs": ["speeding"]}, "unknown constraint 'speeding'"),
+        ("ant_velocity", {}, "make_env: ant_velocity has no cars; those with cars are bottleneck, intersection,"),
     ],
 )
 def test_bad_input_is_one_clear_line(name: str, overrides: dict[str, Any], message: str) -> None:
@@ -90,5 +92,5 @@ def test_docs_tell_cars_steps_and_backend_of_every_scenario() -> None:
     text = (Path(__file__).parents[1] / "docs" / "environment.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (\d+) \(\d+\) \| (\d+) \| (\w+) \|", text, re.M)
     told = {name: (int(cars), int(steps), backend) for name, cars, steps, backend in rows}
-    scenarios = [load_scenario(name) for name in scenario_names()]
+    scenarios = [load_scenario(name) for name in scenario_names("driving")]
     assert told == {known.name: (known.num_agents, known.horizon, known.backend) for known in scenarios}

@@ -152,7 +152,9 @@ def _checked_action(name: str, actions: dict[str, Any], size: int) -> FloatArray
 
 def make_env(scenario: str, costs: Sequence[str] = DEFAULT_COSTS, **overrides: Any) -> ParallelDriving:
     """See maip3o.make_env."""
-    from maip3o.envs import load_scenario, make_array_env
+    from maip3o.envs import load_scenario, make_array_env, scenario_names
 
     config = load_scenario(scenario, **overrides)
+    if config.world != "driving":
+        raise UserError(f"make_env: {scenario} has no cars; those with cars are {', '.join(scenario_names('driving'))}")
     return ParallelDriving(config, cast(DrivingEnv, make_array_env(config, costs)))

@@ -25,8 +25,10 @@ CHOICES = {
 FOLDER = Path(__file__).resolve().parent.parent / "conf" / "scenario"
 
 
-def scenario_names() -> list[str]:
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+def scenario_names(world: str | None = None) -> list[str]:
+    """All that there are, or those of one kind of world."""
+    names = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return [name for name in names if world is None or load_scenario(name).world == world]
 
 
 def load_scenario(name: str, **overrides: Any) -> ScenarioConfig:
