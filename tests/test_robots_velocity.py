@@ -13,13 +13,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from maip3o.config.compose import compose
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import ArrayEnv
 from maip3o.envs.robots import extras
 from maip3o.envs.robots.velocity import ROBOTS
 from maip3o.errors import UserError
+from maip3o.runners.compose import compose
 from tests.toy_run import final_state, train_inline
 
 FILES = {
