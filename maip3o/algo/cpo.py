@@ -2,98 +2,110 @@
 
     max_x g.x   subject to   c_k + b_k.x <= 0,   x'Hx / 2 <= delta,      c = J_C - d
 
-Its dual is min_{nu >= 0} sqrt(2 delta s(nu)) - c.nu with s(nu) = (g - B nu)' H^-1 (g - B nu): convex, of size K. The
-step is x = sqrt(2 delta / s(nu)) H^-1 (g - B nu). Where no x is feasible, a recovery step lowers the violated costs
-alone. Then a line search on gain, cost and KL.
+Its dual says that x is a multiple t of the natural gradient H^-1 g, projected on the half-spaces in the metric H. The
+larger t, the longer x, so t follows by bisection from the length of the ball, for any number of constraints. Where no
+x is feasible, a recovery step lowers the violated costs alone. Then a line search on gain, cost and KL.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
 from torch import Tensor
 
 from maip3o.algo.algorithm import Algorithm
 from maip3o.algo.constraints import Constraints
+from maip3o.algo.steps.half_spaces import Array, HalfSpaces, half_spaces
 from maip3o.algo.steps.trust_region import Quadratic, line_search, quadratic
 from maip3o.algo.view import PolicyData, PolicyView
+from maip3o.config.schema import AlgoConfig
 
+RECOVERY, ON_LIMIT, FREE = 0, 1, 2  # the log's policy/case
+LONGEST = 4096.0  # t in radii: beyond, too little of g is left between the costs for float32
 SMALL = 1e-8
 
 
+@dataclass(slots=True)
+class Plan:
+    """x = along * (natural gain) - sum_k nu_k (natural cost k), in the units of HalfSpaces."""
+
+    along: float
+    nu: Array  # [K]
+    case: int
+
+
 class CPO(Algorithm):
+    def __init__(self, algo: AlgoConfig, constraints: int, settings: Any = None) -> None:
+        super().__init__(algo, constraints, settings)
+        self.multiplier = torch.zeros(constraints)  # gain that a unit of each cost was worth in the last step
+
     def update(self, view: PolicyView, data: PolicyData) -> dict[str, float]:
         problem, violation = quadratic(view, self.settings), data.constraints.violation.cpu()
-        step, case, nu = self.step(problem, violation)
+        step, case = self.step(problem, violation)
         tries = 0
-        if bool(torch.isfinite(step).all()) and float(step.abs().max()) > 0:
+        if bool(step.any()):
             tries = line_search(view, step, lambda change, kl: self.accept(change, kl, violation, case), self.settings)
-        self.nu = nu
+        names = data.constraints.names
         return {
             "policy/epochs": float(tries > 0),
             "policy/steps": float(tries > 0),
             "policy/line_search": float(tries),
-            "policy/case": float(case),
             "policy/rejected": float(tries == 0),
-            **{f"constraint/{name}/multiplier": float(nu[k]) for k, name in enumerate(data.constraints.names)},
+            "policy/case": float(case),
+            "policy/cg_error": problem.error,
+            **{f"constraint/{name}/multiplier": float(self.multiplier[k]) for k, name in enumerate(names)},
         }
 
-    def step(self, problem: Quadratic, violation: Tensor) -> tuple[Tensor, int, Tensor]:
-        """(x, case, nu). Cases: 0 recovery, 1 on a constraint, 2 the constraints do not matter."""
-        delta = self.settings.delta
-        q, r, s = (part.double().numpy() for part in (problem.q, problem.r, problem.s))
-        c = violation.double().numpy()
-        nu = solve_dual(float(q), r, s, c, delta)
-        if nu is None:
-            weight = torch.as_tensor(np.maximum(c, 0.0), dtype=problem.gain.dtype)
-            size = float(weight @ problem.s @ weight)
-            direction = weight @ problem.natural_cost
-            return -math.sqrt(2.0 * delta / max(size, SMALL)) * direction, 0, torch.zeros_like(violation)
-        multiplier = torch.as_tensor(nu, dtype=problem.gain.dtype)
-        size = float(q - 2.0 * r @ nu + nu @ s @ nu)
-        direction = problem.natural_gain - multiplier @ problem.natural_cost
-        if size <= SMALL:  # nothing to gain: g is zero, or lies in the span of the constraints
-            return torch.zeros_like(direction), 2, multiplier
-        return math.sqrt(2.0 * delta / size) * direction, 1 if nu.max(initial=0.0) > 0 else 2, multiplier
+    def step(self, problem: Quadratic, violation: Tensor) -> tuple[Tensor, int]:
+        """x [N] before the line search, and its case."""
+        q, r, s = (part.double().cpu().numpy() for part in (problem.q, problem.r, problem.s))
+        radius = math.sqrt(2.0 * self.settings.delta)
+        plan = self.plan(half_spaces(float(q), r, s, violation.double().numpy(), radius))
+        # Back to units. A length of 0 has no direction, and its part is 0 anyhow.
+        along = radius * plan.along / math.sqrt(q) if q > 0 else 0.0
+        nu = radius * plan.nu / np.sqrt(np.where(np.diag(s) > 0, np.diag(s), np.inf))
+        self.multiplier = torch.as_tensor(nu / along if along > 0 else np.zeros_like(nu), dtype=torch.float32)
+        return along * problem.natural_gain - torch.as_tensor(nu).to(problem.cost) @ problem.natural_cost, plan.case
+
+    def plan(self, spaces: HalfSpaces) -> Plan:
+        nearest = spaces.project(0.0)
+        if nearest is None or spaces.length(0.0, nearest) > 1.0:
+            return Plan(0.0, spaces.recovery(), RECOVERY)
+        low, high = 0.0, 1.0
+        while high < LONGEST and _length(spaces, high) < 1.0:
+            low, high = high, 2.0 * high
+        for _ in range(50):
+            middle = (low + high) / 2.0
+            low, high = (low, middle) if _length(spaces, middle) >= 1.0 else (middle, high)
+        nu = _projected(spaces, high)
+        return Plan(high, nu, ON_LIMIT if nu.any() else FREE)
 
     def accept(self, change: Tensor, kl: float, violation: Tensor, case: int) -> bool:
-        """The gain does not fall (unless recovering), no cost rises beyond its limit, the KL is that of the ball."""
-        gain_holds = case == 0 or float(change[0]) >= 0.0
-        cost_holds = bool((change[1:] <= torch.clamp(-violation, min=0.0) + SMALL).all())
+        """The gain does not fall (unless recovering), no cost rises beyond its limit, the KL is nearly the ball's."""
+        gain_holds = case == RECOVERY or float(change[0]) >= 0.0
+        cost_holds = bool((change[1:].cpu() <= torch.clamp(-violation, min=0.0) + SMALL).all())
         return gain_holds and cost_holds and kl <= 1.5 * self.settings.delta
 
     def slope(self, x: Tensor, constraints: Constraints) -> Tensor:
-        return getattr(self, "nu", torch.zeros(self.size)).to(x).expand_as(x)
+        return self.multiplier.to(x).expand_as(x)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"multiplier": self.multiplier}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state:
+            self.multiplier = state["multiplier"]
 
 
-def solve_dual(q: float, r: np.ndarray, s: np.ndarray, c: np.ndarray, delta: float) -> np.ndarray | None:
-    """nu [K] >= 0, or None if no step inside the ball meets all constraints. r [K], s [K, K], c [K]."""
-    if len(c) == 0:
-        return np.zeros(0)
-    if len(c) == 1:
-        return _solve_one(q, float(r[0]), float(s[0, 0]), float(c[0]), delta)
-
-    def dual(nu: np.ndarray) -> tuple[float, np.ndarray]:
-        size = max(q - 2.0 * r @ nu + nu @ s @ nu, 1e-30)
-        root = math.sqrt(2.0 * delta * size)
-        return root - c @ nu, 2.0 * delta * (s @ nu - r) / root - c
-
-    found = minimize(dual, np.zeros(len(c)), jac=True, bounds=[(0.0, 1e8)] * len(c), method="L-BFGS-B")
-    nu = found.x
-    size = max(q - 2.0 * r @ nu + nu @ s @ nu, 1e-30)
-    left = c + math.sqrt(2.0 * delta / size) * (r - s @ nu)
-    return nu if left.max() <= 1e-4 * (1.0 + np.abs(c).max()) else None
+def _projected(spaces: HalfSpaces, along: float) -> Array:
+    nu = spaces.project(along)
+    assert nu is not None, "the half-spaces have points: they were found from the origin"
+    return nu
 
 
-def _solve_one(q: float, r: float, s: float, c: float, delta: float) -> np.ndarray | None:
-    """In closed form: where c < 0, the ball may lie inside the constraint; where c > 0, outside."""
-    if s < SMALL:  # no step changes this cost
-        return np.zeros(1) if c <= 0 else None
-    room = 2.0 * delta - c * c / s
-    if room <= 0.0:
-        return np.zeros(1) if c < 0 else None
-    across = max(q - r * r / s, 0.0)
-    return np.array([max(0.0, (r + c * math.sqrt(across / room)) / s)])
+def _length(spaces: HalfSpaces, along: float) -> float:
+    return spaces.length(along, _projected(spaces, along))

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from maip3o.algo.finite import require_finite
 from maip3o.algo.view import PolicyView
 from maip3o.config.algorithms import TrustRegionSettings
 
-CG_TOLERANCE = 1e-10
+CG_TOLERANCE = 1e-6  # of the residual, relative to the right-hand side
 
 
 @dataclass(slots=True)
@@ -25,6 +26,7 @@ class Quadratic:
     cost: Tensor  # [K, N] B, of the cost surrogates
     natural_gain: Tensor  # [N] H^-1 g
     natural_cost: Tensor  # [K, N] H^-1 B
+    error: float  # largest relative residual of these solutions: 0 exact, 1 nothing found
 
     @property
     def q(self) -> Tensor:
@@ -51,10 +53,13 @@ def surrogates(view: PolicyView) -> Tensor:
 
 def quadratic(view: PolicyView, settings: TrustRegionSettings) -> Quadratic:
     values = surrogates(view)
-    gradients = torch.stack([_flat(torch.autograd.grad(v, view.parameters, retain_graph=True)) for v in values])
+    gradients = torch.stack([flat(torch.autograd.grad(v, view.parameters, retain_graph=True)) for v in values])
+    require_finite([("gradients of the surrogates", gradients)])
     product = fisher_product(view, settings.damping)
-    natural = torch.stack([conjugate_gradient(product, g, settings.cg_iterations) for g in gradients])
-    return Quadratic(gradients[0], gradients[1:], natural[0], natural[1:])
+    found = [conjugate_gradient(product, g, settings.cg_iterations) for g in gradients]
+    natural, error = torch.stack([x for x, _ in found]), max(residual for _, residual in found)
+    require_finite([("conjugate gradients", natural)])
+    return Quadratic(gradients[0], gradients[1:], natural[0], natural[1:], error)
 
 
 def fisher_product(view: PolicyView, damping: float) -> Callable[[Tensor], Tensor]:
@@ -63,21 +68,25 @@ def fisher_product(view: PolicyView, damping: float) -> Callable[[Tensor], Tenso
     for packed in view.everything():
         sample = view.evaluate(packed, twice=True)
         kl = sample.kl_to(sample.before).sum() / count
-        pieces.append(_flat(torch.autograd.grad(kl, view.parameters, create_graph=True)))
+        pieces.append(flat(torch.autograd.grad(kl, view.parameters, create_graph=True)))
     gradient = torch.stack(pieces).sum(0)
 
     def product(v: Tensor) -> Tensor:
-        return _flat(torch.autograd.grad(gradient @ v, view.parameters, retain_graph=True)) + damping * v
+        return flat(torch.autograd.grad(gradient @ v, view.parameters, retain_graph=True)) + damping * v
 
     return product
 
 
-def conjugate_gradient(product: Callable[[Tensor], Tensor], b: Tensor, iterations: int) -> Tensor:
-    """x with H x = b, as far as `iterations` go; it stops where H is not positive in float arithmetic."""
+def conjugate_gradient(product: Callable[[Tensor], Tensor], b: Tensor, iterations: int) -> tuple[Tensor, float]:
+    """x with H x = b as far as `iterations` go, and its residual relative to b.
+
+    It stops where H is not positive in float arithmetic. Wherever it stops, x'Hx = b'x.
+    """
     x, residual = torch.zeros_like(b), b.clone()
     direction, square = residual.clone(), residual @ residual
+    size = square
     for _ in range(iterations):
-        if square < CG_TOLERANCE:
+        if square <= CG_TOLERANCE**2 * size:
             break
         image = product(direction)
         curvature = direction @ image
@@ -87,7 +96,7 @@ def conjugate_gradient(product: Callable[[Tensor], Tensor], b: Tensor, iteration
         residual = residual - square / curvature * image
         square, before = residual @ residual, square
         direction = residual + square / before * direction
-    return x
+    return x, float((square / size).sqrt()) if size > 0 else 0.0
 
 
 @torch.no_grad()
@@ -98,7 +107,7 @@ def line_search(
     settings: TrustRegionSettings,
 ) -> int:
     """Shrink the step until accept(change of the surrogates [1 + K], KL); returns the tries, 0 if none was taken."""
-    start = _flat(view.parameters)
+    start = flat(view.parameters)
     before = surrogates(view)
     fraction = 1.0
     for tries in range(1, settings.line_search_steps + 1):
@@ -111,7 +120,7 @@ def line_search(
     return 0
 
 
-def _flat(tensors: Sequence[Tensor]) -> Tensor:
+def flat(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat([tensor.reshape(-1) for tensor in tensors])
 
 
