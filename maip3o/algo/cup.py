@@ -13,7 +13,7 @@ from torch import Tensor
 from maip3o.algo.ppo_lagrangian import PPOLagrangian
 from maip3o.algo.steps.minibatch import run_epochs
 from maip3o.algo.steps.multiplier import logged
-from maip3o.algo.view import PolicyData, PolicyView, Sample
+from maip3o.algo.view import PolicyData, PolicyView, Replay, Sample
 
 
 class CUP(PPOLagrangian):
@@ -21,14 +21,14 @@ class CUP(PPOLagrangian):
         self.multiplier = self.rule.step(data.constraints)
         metrics, _ = run_epochs(view, lambda sample: sample.reward_loss)
         improved = view.replay()
-        algo = self.algo
-        weight = self.multiplier * (1.0 - algo.cost_gamma * algo.cost_gae_lambda) / (1.0 - algo.cost_gamma)
-
-        def projection(sample: Sample) -> Tensor:
-            cost = sample.ratio * (sample.cost_advantage @ weight)
-            return (sample.kl_to(improved) + cost).mean()
-
-        second, _ = run_epochs(view, projection, reference=improved)
+        second, _ = run_epochs(view, lambda sample: self.projection(sample, improved), reference=improved)
         metrics["policy/projection_steps"] = second["policy/steps"]
         metrics["policy/projection_kl"] = view.mean_kl(improved)
         return metrics | logged(self.multiplier, data.constraints)
+
+    def projection(self, sample: Sample, improved: Replay) -> Tensor:
+        """The loss of the second phase; improved: pi_1."""
+        algo = self.algo
+        weight = self.multiplier * (1.0 - algo.cost_gamma * algo.cost_gae_lambda) / (1.0 - algo.cost_gamma)
+        cost = sample.ratio * (sample.cost_advantage @ weight.to(sample.cost_advantage))
+        return (sample.kl_to(improved) + cost).mean()

@@ -12,7 +12,6 @@ import math
 
 import torch
 from torch import Tensor
-from torch.nn.functional import celu
 
 from maip3o.algo.constraints import Constraints
 from maip3o.algo.p3o import P3O
@@ -20,10 +19,9 @@ from maip3o.algo.p3o import P3O
 
 class IP3O(P3O):
     def penalty(self, x: Tensor, constraints: Constraints) -> Tensor:
-        columns = zip(x.unbind(-1), constraints.alpha.tolist(), strict=True)
-        penalty = torch.stack([celu(column, alpha) for column, alpha in columns], -1)
-        floor = self.algo.penalty.floor_h
-        return penalty if floor is None else torch.maximum(penalty, -constraints.alpha.to(x) * (1.0 - floor))
+        alpha, floor = constraints.alpha.to(x), self.algo.penalty.floor_h
+        celu = torch.relu(x) + alpha * torch.expm1(x.clamp(max=0.0) / alpha)
+        return celu if floor is None else torch.maximum(celu, -alpha * (1.0 - floor))
 
     def residual(self, x: Tensor, constraints: Constraints) -> Tensor:
         """Without a floor the updates never stop: h is the slope reached, exp(x / alpha), so |alpha log h| = -x."""

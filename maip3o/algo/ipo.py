@@ -20,3 +20,7 @@ class IPO(P3O):
         alpha = constraints.alpha.to(x)
         inside = -alpha * torch.log(-torch.minimum(x, -alpha))
         return torch.where(x <= -alpha, inside, x + alpha - alpha * torch.log(alpha))
+
+    def residual(self, x: Tensor, constraints: Constraints) -> Tensor:
+        """Times eta this is 1 / t, the gap that a log barrier leaves for each constraint."""
+        return constraints.alpha.to(x)

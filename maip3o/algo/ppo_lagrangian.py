@@ -24,7 +24,7 @@ class PPOLagrangian(Algorithm):
     def __init__(self, algo: AlgoConfig, constraints: int, settings: Any = None) -> None:
         super().__init__(algo, constraints, settings)
         self.rule = self.make_rule()
-        self.multiplier = torch.zeros(constraints)  # of the present iteration
+        self.multiplier = torch.zeros(constraints)  # [K] of the last update
 
     def make_rule(self) -> Any:
         """What turns costs into multipliers."""
@@ -43,8 +43,9 @@ class PPOLagrangian(Algorithm):
         return self.multiplier.to(x).expand_as(x)
 
     def state_dict(self) -> dict[str, Any]:
-        return self.rule.state_dict()
+        return {"multiplier": self.multiplier, "rule": self.rule.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         if state:
-            self.rule.load_state_dict(state)
+            self.multiplier = state["multiplier"]
+            self.rule.load_state_dict(state["rule"])

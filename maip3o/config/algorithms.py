@@ -58,6 +58,9 @@ class CUPSettings(MultiplierSettings):
     multiplier_max: float = 2.0
 
 
+ABOVE_ZERO = ("temperature", "radius", "delta", "cg_iterations", "backtrack", "line_search_steps", "delay")
+BELOW_ONE = ("smoothing", "backtrack")
+
 METHODS: dict[str, tuple[str, type]] = {
     "ppo": ("maip3o.algo.ppo:PPO", NoSettings),
     "ppo_lagrangian": ("maip3o.algo.ppo_lagrangian:PPOLagrangian", MultiplierSettings),
@@ -96,4 +99,8 @@ def read_settings(method: str, settings: dict[str, Any]) -> Any:
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or not 0 <= value < 1e12:
             wanted = "a whole number" if whole else "a number"
             raise UserError(f"algo.settings.{key}={value}: must be {wanted} of 0 or above")
+        if key in ABOVE_ZERO and value == 0:
+            raise UserError(f"algo.settings.{key}={value}: must be above 0")
+        if key in BELOW_ONE and value >= 1:
+            raise UserError(f"algo.settings.{key}={value}: must be below 1")
     return kind(**settings)

@@ -38,6 +38,7 @@ class AdamMultiplier:
 
 def mixed_advantage(advantage: Tensor, cost_advantage: Tensor, multiplier: Tensor) -> Tensor:
     """(A_R - sum_k lambda_k A_Ck) / (1 + sum_k lambda_k): it keeps its size, whatever the multipliers. [s]"""
+    multiplier = multiplier.to(cost_advantage)
     return (advantage - cost_advantage @ multiplier) / (1.0 + multiplier.sum())
 
 
