@@ -33,6 +33,9 @@ BUILT_IN = {
     "driving": "maip3o.envs.driving.world:WORLD",
     "toy": "maip3o.envs.toy:WORLD",
     "velocity": "maip3o.envs.robots.velocity:WORLD",
+    "navigation": "maip3o.envs.robots.navigation:WORLD",
+    "bullet": "maip3o.envs.robots.bullet:WORLD",
+    "pettingzoo": "maip3o.envs.robots.pettingzoo:WORLD",
 }
 
 

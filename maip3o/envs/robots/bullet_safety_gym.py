@@ -1,0 +1,128 @@
+"""Bullet Safety Gym 1.4.0 on today's Python and Gymnasium. The installed files stay as they are.
+
+The package asks for a Gymnasium of 2023, so pip installs it with --no-deps.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from maip3o.errors import UserError
+
+VERSIONS = {"bullet-safety-gym": "1.4.0", "pybullet": "3.2.7"}
+INSTALL = "pip install 'maip3o[bullet]' && pip install --no-deps bullet-safety-gym==1.4.0"
+
+
+class _Time:
+    """Stands in for the module `time` where the package moves its boxes: they follow the simulation's clock here."""
+
+    now = 0.0  # seconds
+
+    def time(self) -> float:
+        return self.now
+
+
+TIME = _Time()
+
+
+def require_bullet() -> None:
+    """Refuse in one line what cannot be imported."""
+    for package, wanted in VERSIONS.items():
+        try:
+            found = version(package)
+        except PackageNotFoundError:
+            raise UserError(f"scenario.world=bullet: {package} is not installed; {INSTALL}") from None
+        if found != wanted:
+            raise UserError(f"scenario.world=bullet: {package} {found} is installed, not {wanted}; {INSTALL}")
+
+
+@cache
+def import_task() -> Callable[[str, bool], Any]:
+    """A function that makes an environment of a task, by its name: with what only a camera sees, or without."""
+    import gymnasium
+
+    with warnings.catch_warnings(), _quiet():
+        warnings.simplefilter("ignore")
+        import bullet_safety_gym  # noqa: F401
+        from bullet_safety_gym.envs import bases
+        from bullet_safety_gym.envs.builder import EnvironmentBuilder
+
+    bases.time = TIME
+    for kind in (bases.Body, bases.Link):
+        kind.get_state = _remembered(kind.get_state)
+
+    class Task(EnvironmentBuilder):  # type: ignore[misc]
+        visible = True
+
+        def _setup_client_and_physics(self, graphics: bool = False) -> Any:
+            client = super()._setup_client_and_physics(graphics)
+            for name in ("stepSimulation", "resetBasePositionAndOrientation", "resetBaseVelocity", "resetJointState"):
+                setattr(client, name, _forgetting(client, getattr(client, name)))
+            if not self.visible:
+                client.loadURDF = _without_pictures(client.loadURDF)
+            return client
+
+    class Unseen(Task):
+        visible = False
+
+    def make(name: str, visible: bool) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its observation space, whose bounds do not fit into float32
+            return (Task if visible else Unseen)(**gymnasium.spec(f"Safety{name}-v0").kwargs)
+
+    return make
+
+
+def _remembered(get_state: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The package asks for the same state up to forty times a step: once is enough until something moves."""
+
+    def state(part: Any) -> Any:
+        moves = getattr(part.bc, "moves", None)
+        if moves is None or part.__dict__.get("state_at") != moves:
+            part.state_at, part.state = moves, get_state(part)
+        return part.state.copy()
+
+    return state
+
+
+def _forgetting(client: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the client that moves something."""
+    client.moves = 0
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        client.moves += 1
+        return function(*arguments, **named)
+
+    return call
+
+
+def _without_pictures(load: Callable[..., Any]) -> Callable[..., Any]:
+    """Loads a body's masses and shapes alone: a car's pictures take five sixths of building its world."""
+    import pybullet
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        named["flags"] = named.get("flags", 0) | pybullet.URDF_IGNORE_VISUAL_SHAPES
+        return load(*arguments, **named)
+
+    return call
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """pybullet greets on stdout from C++ when it is imported."""
+    sys.stdout.flush()
+    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        os.close(nowhere)
