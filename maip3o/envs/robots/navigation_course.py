@@ -6,6 +6,7 @@ per step and compiled: the package looks bodies up by name and computes the same
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import mujoco
@@ -19,6 +20,7 @@ SUBSTEPS = 10  # of a control step
 BROKEN = -10.0  # the package's reward for physics that fail
 VASE_SPEED = 1e-4  # m/s: below it a vase stands
 PREFIXES = {"button": kernels.BUTTON, "gremlin": kernels.GREMLIN, "vase": kernels.VASE}
+BAD_STATES = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.mjWARN_BADQACC) + 1)
 UNSTABLE, NO_GOAL = 2, 3  # outcomes; 1 is the time-out
 OUTCOMES = (
     RUNNING,
@@ -32,7 +34,11 @@ class Course:
     """A robots.alone.Robot in a room with a goal, or buttons, and what it should keep away from."""
 
     def __init__(self, robot: str, task: str, cost_names: tuple[str, ...]) -> None:
-        self._env: Any = import_builder()(task_id=f"Safety{robot}{task}-v0", config={"agent_name": robot})
+        mujoco.set_mju_user_warning(lambda text: None)  # it would write MUJOCO_LOG.TXT into the working directory
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its observation space, whose bounds do not fit into float32
+            builder = import_builder()
+            self._env: Any = builder(task_id=f"Safety{robot}{task}-v0", config={"agent_name": robot})
         self._task: Any = self._env.task
         self._task.random_generator.build_layout = self._layout
         self._kinds = [thing for thing in self._task._obstacles if thing.is_lidar_observed]  # as the robot sees them
@@ -88,7 +94,6 @@ class Course:
         model, data = self._model, self._data
         data.ctrl[:] = np.clip(action, -1.0, 1.0)
         self._task.random_generator.binomial(SUBSTEPS, 1.0)  # always ten, but the draw moves the generator on
-        before = data.time
         if self._gremlins is None:
             mujoco.mj_step(model, data, SUBSTEPS)
         else:
@@ -96,7 +101,7 @@ class Course:
                 data.mocap_pos[:] = _gremlin_place(self._gremlins, data.time)
                 mujoco.mj_step(model, data)
         mujoco.mj_forward(model, data)
-        return bool(data.time > before + (SUBSTEPS - 0.5) * model.opt.timestep)  # MuJoCo resets what breaks down
+        return not data.warning.number[BAD_STATES].any()  # MuJoCo resets what breaks down, and counts it
 
     def _goal_distance(self) -> float:
         goal = self._xpos[self._goal_body]
