@@ -30,6 +30,7 @@ COSTS = {
 }
 IDS = [f"{robot}{task}" for robot in ("Ball", "Car") for task in COSTS]
 MEASUREMENTS = (Measurement("speed", "mean", "mean speed, m/s"), Measurement("goals", "last", "goals reached"))
+ACTIONS = 2
 UNSTABLE = 2
 OUTCOMES = (
     RUNNING,
@@ -61,7 +62,7 @@ class BulletRobot:
         self._name, self._cost_keys = name, [COSTS[task][cost] for cost in cost_names]
         self.measurements = MEASUREMENTS if task == "Reach" else MEASUREMENTS[:1]
         self.reset(0)
-        self.observation_size, self.action_size = len(self._seen), int(self.env.action_space.shape[0])
+        self.observation_size, self.action_size = len(self._seen), ACTIONS
 
     def reset(self, seed: int) -> None:
         self.close()

@@ -58,7 +58,7 @@ def import_task() -> Callable[[str, bool], Any]:
     for kind in (bases.Body, bases.Link):
         kind.get_state = _remembered(kind.get_state)
 
-    class Task(EnvironmentBuilder):  # type: ignore[misc]
+    class Task(EnvironmentBuilder):
         visible = True
 
         def _setup_client_and_physics(self, graphics: bool = False) -> Any:

@@ -1,7 +1,7 @@
 """Safety Gymnasium's navigation: a robot drives to one goal after another, past what it should not touch or enter.
 
-Point or Car; Goal: circles to stay out of (level 2: and vases not to knock); Button: press the one that is shown, none of
-the others, and keep away from circles and moving boxes (gremlins).
+A Point or a Car. Goal: stay out of circles, and on level 2 touch no vase. Button: press the one that is shown, none of
+the others, stay out of circles, and keep away from moving boxes, the gremlins.
 """
 
 from __future__ import annotations

@@ -167,7 +167,9 @@ class Course:
         """The package's draw of a layout, from the same numbers, compiled: of Button 2 it takes seconds in Python."""
         generator = self._task.random_generator
         random = generator.random_generator
-        boxes = [generator.constrain_placement(generator.placements_extents, k) for _, k in generator.placements.values()]
+        boxes = [
+            generator.constrain_placement(generator.placements_extents, k) for _, k in generator.placements.values()
+        ]
         keepout = np.array([keepout for _, keepout in generator.placements.values()])
         places = np.zeros((len(boxes), 2))
         start, count, used = random.get_state(), 4096, kernels.TOO_FEW

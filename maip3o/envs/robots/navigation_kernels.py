@@ -115,4 +115,3 @@ def draw_layout(draws: FloatArray, boxes: FloatArray, keepout: FloatArray, place
         if complete:
             return used
     return NO_LAYOUT
-

@@ -1,8 +1,8 @@
 """Any parallel environment of PettingZoo whose agents are alike and act by numbers, as a world with one cost.
 
-`scenario.id` is the module that has `parallel_env`, `scenario.settings` are its arguments. `scenario.cost` is a key of each
-agent's info, or `package.module:function`, which is called after each step as function(env, agent, info) for the env
-inside all wrappers, and returns the agent's cost.
+`scenario.id` is the module that has `parallel_env`, `scenario.settings` are its arguments. `scenario.cost` is a key of
+each agent's info, or `package.module:function`: after each step function(env, agent, info) returns its cost. The
+env is the one inside all wrappers.
 """
 
 from __future__ import annotations

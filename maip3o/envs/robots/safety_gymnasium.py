@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
+from copy import deepcopy
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec, module_from_spec
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TextIO
 
 from maip3o.errors import UserError
 
@@ -24,7 +26,9 @@ VERSION = "1.0.0"
 INSTALL = "pip install 'maip3o[safety]' && pip install --no-deps safety-gymnasium==1.0.0"
 
 # The sky is six pictures of 24 MB, read at every reset and seen by no observation.
-SKY = "{'@type': 'skybox', '@builtin': 'gradient', '@rgb1': '.78 .86 .94', '@rgb2': '.97 .98 1', '@width': '64', '@height': '384'}"
+SKY = str(
+    {"@type": "skybox", "@builtin": "gradient", "@rgb1": ".6 .7 .8", "@rgb2": ".9 .9 1", "@width": 64, "@height": 384}
+)
 AS_ARRAY = (r"np\.array\(action, copy=False\)", "np.asarray(action)")  # NumPy 2
 CORRECTIONS: dict[str, list[tuple[str, str]]] = {
     "builder": [AS_ARRAY],
@@ -32,7 +36,10 @@ CORRECTIONS: dict[str, list[tuple[str, str]]] = {
     "world": [(r"assets_config\['textures'\]\['skybox'\]", SKY)],
 }
 # Python 3.11: an array is no default of a dataclass.
-DEFAULT_COLOUR = (r"(color: np\.array) = (COLOR\['\w+'\])", r"\1 = __import__('dataclasses').field(default_factory=lambda: \2)")
+DEFAULT_COLOUR = (
+    r"(color: np\.array) = (COLOR\['\w+'\])",
+    r"\1 = __import__('dataclasses').field(default_factory=lambda: \2)",
+)
 
 
 class _Loader(SourceFileLoader):
@@ -65,6 +72,23 @@ class _Finder(MetaPathFinder):
         return spec
 
 
+class _Yaml:
+    """Stands in for the module `yaml` where a world is built: the one file is read once, not at every reset."""
+
+    FullLoader = None
+
+    @staticmethod
+    @cache
+    def _content(path: str) -> Any:
+        import yaml
+
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+
+    @classmethod
+    def load(cls, file: TextIO, Loader: None) -> Any:
+        return deepcopy(cls._content(file.name))
+
+
 def require_safety_gymnasium() -> None:
     """Refuse in one line what cannot be imported."""
     try:
@@ -87,6 +111,8 @@ def import_builder() -> Any:
     sys.meta_path.insert(0, _Finder())
     spec.loader = None  # a package without the contents of its __init__
     sys.modules[PACKAGE] = module_from_spec(spec)
+    from safety_gymnasium import world
     from safety_gymnasium.builder import Builder
 
+    world.yaml = _Yaml
     return Builder
