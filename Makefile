@@ -10,13 +10,14 @@ ARGS ?=
 
 install: .venv/installed
 
-.venv/installed: setup.py constraints.txt
+.venv/installed: setup.py constraints.txt requirements-nodeps.txt
 	@command -v $(PYTHON) >/dev/null || { echo "error: $(PYTHON) not found: install Python 3.11, or name yours with make PYTHON=..." >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 12))' || { echo "error: $$($(PYTHON) --version) cannot run MetaDrive 0.4.3: install Python 3.11 (or 3.10)" >&2; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "error: $(PYTHON) has no venv module: install it (Debian, Ubuntu: apt install python3-venv)" >&2; exit 2; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt torch==2.13.0
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --requirement requirements-nodeps.txt
 	@touch $@
 
 train: install

@@ -6,6 +6,8 @@ from setuptools import find_packages, setup
 
 EXTRAS = {
     "mujoco": ["mujoco>=3.3,<4", "imageio>=2.14"],
+    "safety": ["mujoco>=3.3,<4", "pyyaml>=6", "xmltodict>=0.13"],  # and requirements-nodeps.txt
+    "bullet": ["pybullet==3.2.7"],  # likewise
     "ray": ["ray>=2.40"],
     "export": ["onnx>=1.16", "onnxruntime>=1.18"],
     "tune": ["optuna>=4"],
@@ -24,7 +26,7 @@ DEV = [
     "types-PyYAML",
 ]
 
-IN_DEV = ("ray", "export", "tune", "slurm", "mujoco")
+IN_DEV = ("ray", "export", "tune", "slurm", "mujoco", "safety", "bullet")
 
 setup(
     name="maip3o",

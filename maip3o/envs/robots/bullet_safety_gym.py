@@ -5,11 +5,12 @@ The package asks for a Gymnasium of 2023, so pip installs it with --no-deps.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stderr
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -51,14 +52,14 @@ def import_task() -> Callable[[str, bool], Any]:
     with warnings.catch_warnings(), _quiet():
         warnings.simplefilter("ignore")
         import bullet_safety_gym  # noqa: F401
-        from bullet_safety_gym.envs import bases
-        from bullet_safety_gym.envs.builder import EnvironmentBuilder
+        from bullet_safety_gym.envs import bases, builder
 
     bases.time = TIME
+    builder.RedirectStream = nullcontext  # of a stream that need not be a file, as in a notebook; and nothing comes
     for kind in (bases.Body, bases.Link):
         kind.get_state = _remembered(kind.get_state)
 
-    class Task(EnvironmentBuilder):
+    class Task(builder.EnvironmentBuilder):
         visible = True
 
         def _setup_client_and_physics(self, graphics: bool = False) -> Any:
@@ -116,13 +117,15 @@ def _without_pictures(load: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """pybullet greets on stdout from C++ when it is imported."""
+    """pybullet greets on stdout from C++ when it is imported, and the package takes stderr for a file."""
     sys.stdout.flush()
     kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     try:
-        yield
+        with redirect_stderr(sys.__stderr__):
+            yield
     finally:
+        ctypes.CDLL(None).fflush(None)  # C++ keeps a buffer of its own
         os.dup2(kept, 1)
         os.close(kept)
         os.close(nowhere)
