@@ -14,7 +14,7 @@ import numpy as np
 
 from maip3o.config.options import integer
 from maip3o.envs import load_scenario, make_array_env
-from maip3o.envs.contract import Cause
+from maip3o.envs.driving.outcomes import Cause
 from maip3o.envs.driving.staggered import StaggeredStart
 from maip3o.errors import UserError, exit_on_user_error
 from maip3o.models.compiled.act import NumpyActor
@@ -48,7 +48,7 @@ def follow_routes(env: StaggeredStart, seed: int) -> list[int]:
             turn = (np.arctan2(to[1], to[0]) - cars.heading[car] + np.pi) % (2 * np.pi) - np.pi
             action[car] = np.clip([GAIN * turn, 0.5 * (SPEED - cars.speed[car])], -1.0, 1.0)
         now = env.step(action)
-        causes += now.cause[now.cause > 0].tolist()
+        causes += now.outcome[now.outcome > 0].tolist()
     return causes
 
 
@@ -59,13 +59,14 @@ def main(scenario: str = "parking_lot", episode_count: str = "8", spread_steps: 
     actor = NumpyActor(policy.weights, policy.config.model) if policy else None
     world = load_scenario(scenario, end_rule="all", horizon=5000)
     env = StaggeredStart(make_array_env(policy.seeing(world) if policy else world, ()), spread)
-    if policy and policy.observation_size != env.observation_size:
-        raise UserError(f"{driver}: reads {policy.observation_size} numbers, {scenario} gives {env.observation_size}")
+    if policy and policy.observation_size != env.spec.observation_size:
+        given = env.spec.observation_size
+        raise UserError(f"{driver}: reads {policy.observation_size} numbers, {scenario} gives {given}")
     causes: Counter[str] = Counter()
     for seed in range(episodes):
         if actor:
             episode = rollout(env, actor, seed, deterministic=False)
-            ended = [int(episode.cause[t, car]) for t, car in episode.life_end]
+            ended = [int(episode.outcome[t, car]) for t, car in episode.life_end]
         else:
             ended = follow_routes(env, seed)
         causes.update(Cause(cause).name.lower() for cause in ended)

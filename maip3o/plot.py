@@ -8,23 +8,21 @@ from pathlib import Path
 
 from maip3o.config.arguments import paths_and_options
 from maip3o.errors import exit_on_user_error
-from maip3o.report.gallery import drawings, save_drawing
-from maip3o.report.groups import group_runs
-from maip3o.report.reading import require_runs
-from maip3o.report.tables import comma_separated, latex, markdown
 from maip3o.runners.directory import require_writable
 
 USAGE = "usage: python -m maip3o.plot RUN_DIRECTORY... [out=plots]"
-TABLES = {"results.md": markdown, "results.tex": latex, "results.csv": comma_separated}
 
 
 def plot(arguments: Sequence[str]) -> None:
-    if any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
-        return
-    paths, options = paths_and_options(arguments, {"out": "plots"})
+    paths, options = paths_and_options(arguments, {"out": "plots"}, USAGE)
     out = Path(options["out"])
     require_writable(out, "out")
+    # Late: matplotlib takes a second to load, and a typing mistake is answered sooner.
+    from maip3o.report.gallery import drawings, save_drawing
+    from maip3o.report.groups import group_runs
+    from maip3o.report.reading import require_runs
+    from maip3o.report.tables import comma_separated, latex, markdown
+
     runs, remarks = require_runs(paths)
     for remark in remarks:
         print(remark, file=sys.stderr)
@@ -33,11 +31,12 @@ def plot(arguments: Sequence[str]) -> None:
     for drawing in drawings(groups):
         save_drawing(drawing, out)
         names.append(drawing.name)
-    for name, table in TABLES.items():
+    tables = {"results.md": markdown, "results.tex": latex, "results.csv": comma_separated}
+    for name, table in tables.items():
         (out / name).write_text(table(groups), encoding="utf-8")
     for group in groups:
         print(f"{group.scenario}: {group.label}: {len(group.runs)} seed(s)")
-    print(f"{len(names)} figures (PNG, SVG, CSV) and {', '.join(TABLES)} in {out}: {', '.join(names)}")
+    print(f"{len(names)} figures (PNG, SVG, CSV) and {', '.join(tables)} in {out}: {', '.join(names)}")
 
 
 if __name__ == "__main__":

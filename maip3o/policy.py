@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from maip3o.config.schema import Config, ScenarioConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import FloatArray, WorldSpec
 from maip3o.errors import UserError
+from maip3o.models.acting import Acting, stacked
 from maip3o.runners.checkpoint import find_checkpoint, load
 
 
@@ -27,6 +29,30 @@ class Policy:
     counters: dict[str, Any]
     observation_size: int
     action_size: int
+    _driver: Acting | None = None  # made when it first acts
+
+    def act(
+        self, observations: Mapping[str, FloatArray] | FloatArray, deterministic: bool = False
+    ) -> dict[str, FloatArray] | FloatArray:
+        """Actions for agents by name, for the rows of [A, O], or for a single agent's observation [O].
+
+        The memory of each agent is kept until `reset`. Actions are not clipped to the range of the environment.
+        """
+        if self._driver is None:
+            self._driver = Acting(self.weights, self.config.model, self.observation_size)
+        if isinstance(observations, Mapping):
+            if not observations:
+                return {}
+            actions = self._driver.act(stacked(observations), list(observations), deterministic)
+            return dict(zip(observations, actions, strict=True))
+        rows = np.asarray(observations, np.float32)
+        actions = self._driver.act(np.atleast_2d(rows), list(range(len(np.atleast_2d(rows)))), deterministic)
+        return actions if rows.ndim == 2 else actions[0]
+
+    def reset(self, seed: int = 0) -> None:
+        """Forget everybody; `seed` is that of the sampled actions, as in an evaluation of the episode `seed`."""
+        self._driver = Acting(self.weights, self.config.model, self.observation_size)
+        self._driver.reset(seed)
 
     @property
     def weights(self) -> dict[str, FloatArray]:
@@ -55,7 +81,7 @@ class Policy:
         return table
 
 
-def load_policy(name: str) -> Policy:
+def load_policy(name: str | Path) -> Policy:
     """Read a policy; every way in which a file can be wrong is one line."""
     path = find_checkpoint(name)
     checkpoint = load(path)

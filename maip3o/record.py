@@ -29,10 +29,7 @@ SHOWN = re.compile(r"rollout/|evaluation/|speed/|constraint/[^/]+/(mean|uncensor
 
 
 def main(arguments: Sequence[str]) -> None:
-    if any(argument in ("-h", "--help") for argument in arguments):
-        print((__doc__ or "").strip())
-        return
-    paths, options = paths_and_options(arguments, {"out": "", "every": "10"})
+    paths, options = paths_and_options(arguments, {"out": "", "every": "10"}, __doc__ or "")
     if not paths or not options["out"]:
         raise UserError("write: python -m maip3o.record <run directory>... out=results/<name>")
     out = Path(options["out"].removesuffix(SUFFIX) + SUFFIX)

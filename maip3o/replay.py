@@ -18,14 +18,8 @@ import sys
 from pathlib import Path
 
 from maip3o.config import options
-from maip3o.config.schema import RunnerConfig
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.evaluate import Request, evaluated_config, require_films
-from maip3o.evaluation.procedure import Cameraman, Evaluation, require_fitting_observation
-from maip3o.policy import Policy, load_policy, run_directory
-from maip3o.runners.directory import require_writable
-from maip3o.runners.pool import make_pool
-from maip3o.video.replay import replay_page
+from maip3o.evaluation.request import Request
 
 READERS: dict[str, options.Reader] = {
     "checkpoint": options.text,
@@ -49,30 +43,15 @@ def run(arguments: list[str]) -> Path:
     values = options.read_options(arguments, READERS, __doc__ or "")
     if "checkpoint" not in values:
         raise UserError("checkpoint=<run directory | file | shipped name> is missing (--help explains the options)")
-    policy = load_policy(values["checkpoint"])
+    from maip3o.evaluation.replaying import (
+        make_page,  # torch takes seconds to load: a typing mistake is answered sooner
+    )
+
     world = {key: values[key] for key in ("checkpoint", "scenario", "horizon", "backend") if key in values}
-    request = Request(**world)
-    config = evaluated_config(policy, request, values.get("num_agents"))
-    require_films(config.scenario)
-    path = _page_path(values.get("out"), policy)
-    require_writable(path.parent, "out")
-    with make_pool(RunnerConfig(), 1) as pool:
-        require_fitting_observation(pool, policy, config)
-        camera = Cameraman(pool, Evaluation(config, values.get("deterministic", False)), values.get("protocol", "full"))
-        shown = [("", camera.footage(policy, seed)) for seed in values.get("seeds", [0])]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(replay_page(shown, f"{policy.name} on {config.scenario.name}"), encoding="utf-8")
+    shown = {key: values[key] for key in ("seeds", "protocol", "deterministic", "num_agents", "out") if key in values}
+    path = make_page(Request(**world), **shown)
     print(f"written: {path}")
     return path
-
-
-def _page_path(out: str | None, policy: Policy) -> Path:
-    if out is None:
-        folder = run_directory(policy.path)
-        return folder / "replay.html" if folder else Path(f"{policy.name}.html")
-    if not out.endswith((".html", ".htm")) or Path(out).is_dir():
-        raise UserError(f"out={out}: must be the name of an .html file")
-    return Path(out)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from maip3o.config.overrides import add_plus, known_keys
 from maip3o.config.schema import Config, ScenarioConfig
 from maip3o.config.validation import RULES
 from maip3o.errors import UserError
+from maip3o.runners.command import check
 from maip3o.runners.compose import compose
 from maip3o.runners.sweep import command_lines
-from maip3o.train import check
 
 SCENARIO = "+scenario=intersection"
 CONF = Path(__file__).parent / "conf"

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 import maip3o
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs import load_scenario, make_array_env, scenario_names
-from maip3o.envs.scenarios import FOLDER, check_scenario
+from maip3o.envs.scenarios import FOLDER, MOST_CARS, check_scenario
 from maip3o.errors import UserError
 
 NAMES = {
@@ -80,6 +80,13 @@ def test_bad_input_is_one_clear_line(name: str, overrides: dict[str, Any], messa
     with pytest.raises(UserError, match=message) as error:
         maip3o.make_env(name, **{"backend": "stock", **overrides})
     assert "\n" not in str(error.value)
+
+
+def test_the_places_of_each_map_are_those_of_metadrive() -> None:
+    from maip3o.envs.driving.corrected import ENVIRONMENTS
+    from maip3o.envs.driving.simulator import _places
+
+    assert {name: _places(kind({"num_agents": 1}).config) for name, kind in ENVIRONMENTS.items()} == MOST_CARS
 
 
 def test_after_bad_input_a_good_environment_can_still_be_made() -> None:

@@ -13,12 +13,15 @@ import pytest
 import torch
 from eval_policies import make_run
 
-from maip3o import evaluate, export, replay
+from maip3o import export, replay
 from maip3o.config import options
 from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.driving.outcomes import ELIMINATED
 from maip3o.errors import UserError
+from maip3o.evaluation import command as evaluate
+from maip3o.evaluation import run as evaluation_run
+from maip3o.evaluation.request import READERS, Request
 from maip3o.policy import load_policy
 from maip3o.runners.evaluation import evaluate_policy, evaluation_job
 from maip3o.runners.pool import make_pool
@@ -112,12 +115,12 @@ def test_the_command_ends_with_one_line_and_code_2(tmp_path: Path) -> None:
 
 
 def test_help_explains_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in (evaluate, replay, export):
+    readers_of = {evaluate: READERS, replay: replay.READERS, export: ("checkpoint", "out")}
+    for command, readers in readers_of.items():
         with pytest.raises(SystemExit) as ended:
             command.run(["--help"])
         assert ended.value.code == 0
         shown = capsys.readouterr().out
-        readers = getattr(command, "READERS", {"checkpoint": None, "out": None})
         assert all(f"{name}=" in shown for name in readers)
 
 
@@ -142,7 +145,7 @@ def test_what_cannot_be_driven_is_refused_before_anything_is(run: Path, tmp_path
         raise AssertionError(driven)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(evaluate, "evaluate", drive)
+        patch.setattr(evaluation_run, "evaluate", drive)
         words = refused(evaluate, f"checkpoint={run}", "num_agents=2,60", "num_workers=1", out)
         assert "holds at most 48 cars" in words
         words = refused(evaluate, f"checkpoint={run}", f"versus={other}", "num_workers=1", out)
@@ -150,16 +153,16 @@ def test_what_cannot_be_driven_is_refused_before_anything_is(run: Path, tmp_path
 
 
 def test_few_cars_can_be_evaluated_with_settings_for_many(run: Path) -> None:
-    request = evaluate.Request(str(run))
+    request = Request(str(run))
     policy = load_policy(str(run))
     policy.config.algo.minibatches = 100  # more than the chunks of an iteration with one car
-    assert evaluate.evaluated_config(policy, request, 1).scenario.num_agents == 1
+    assert evaluation_run.evaluated_config(policy, request, 1).scenario.num_agents == 1
 
 
 def test_the_horizon_is_that_of_training_unless_it_is_given(run: Path) -> None:
     policy = load_policy(str(run))
-    assert evaluate.evaluated_config(policy, evaluate.Request(str(run)), None).scenario.horizon == 70
-    assert evaluate.evaluated_config(policy, evaluate.Request(str(run), horizon=9), None).scenario.horizon == 9
+    assert evaluation_run.evaluated_config(policy, Request(str(run)), None).scenario.horizon == 70
+    assert evaluation_run.evaluated_config(policy, Request(str(run), horizon=9), None).scenario.horizon == 9
 
 
 def same(one: Episode, two: Episode) -> bool:

@@ -15,6 +15,8 @@ from maip3o.algo.learner import Learner
 from maip3o.config.schema import ModelConfig
 from maip3o.envs import load_scenario
 from maip3o.envs.contract import WorldSpec
+from maip3o.errors import RunError
+from maip3o.evaluation import onnx_export
 from maip3o.models.compiled.act import NumpyActor
 from maip3o.policy import load_policy
 from maip3o.runners.checkpoint import Checkpoint, save
@@ -46,7 +48,7 @@ def test_onnx_acts_like_torch_and_like_the_workers(model: ModelConfig, tmp_path:
     checkpoint = make_checkpoint(tmp_path / "policy.pt", model)
     file = export.run([f"checkpoint={checkpoint}", f"out={tmp_path / 'sub' / 'policy.onnx'}"])
     policy = load_policy(str(checkpoint))
-    assert export.largest_difference(policy, file.read_bytes()) < 1e-4
+    assert onnx_export.largest_difference(policy, file.read_bytes()) < 1e-4
 
     session = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"])
     actor = NumpyActor(policy.weights, policy.config.model)
@@ -69,6 +71,6 @@ def test_onnx_acts_like_torch_and_like_the_workers(model: ModelConfig, tmp_path:
 def test_a_wrong_graph_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     checkpoint = make_checkpoint(tmp_path / "policy.pt", MODELS[0])
     monkeypatch.setattr("maip3o.models.onnx_graph.OBSERVATION_CLIP", 0.1)
-    with pytest.raises(export.RunError, match=re.escape("differ from torch")):
+    with pytest.raises(RunError, match=re.escape("differ from torch")):
         export.run([f"checkpoint={checkpoint}", f"out={tmp_path / 'policy.onnx'}"])
     assert not (tmp_path / "policy.onnx").exists()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from maip3o import train
+from maip3o.runners import command as train
 from maip3o.runners.directory import only_one_trainer
 from tests.test_config_bad_input import BAD, SCENARIO
 

@@ -7,9 +7,9 @@ from unittest.mock import patch
 import pytest
 import yaml
 
-from maip3o import train
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint, loop
+from maip3o.runners import command as train
 from maip3o.runners.compose import compose
 from maip3o.runners.pool import Pool
 from maip3o.runners.resume import continued_config, refuse_another_experiment

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from maip3o.errors import UserError
 
 
-def paths_and_options(arguments: Sequence[str], defaults: Mapping[str, str]) -> tuple[list[Path], dict[str, str]]:
-    """Split a command line. `defaults` names the options; a job directory may itself contain `=`."""
+def paths_and_options(
+    arguments: Sequence[str], defaults: Mapping[str, str], usage: str
+) -> tuple[list[Path], dict[str, str]]:
+    """Split a command line. `defaults` names the options; a job directory may itself contain `=`.
+
+    `usage` is printed for --help.
+    """
+    if any(argument in ("-h", "--help") for argument in arguments):
+        print(usage.strip())
+        sys.exit(0)
     paths: list[Path] = []
     options = dict(defaults)
     for argument in arguments:

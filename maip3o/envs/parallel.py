@@ -151,7 +151,10 @@ def _checked_action(name: str, actions: dict[str, Any], size: int) -> FloatArray
 
 
 def make_env(scenario: str, costs: Sequence[str] = DEFAULT_COSTS, **overrides: Any) -> ParallelDriving:
-    """See maip3o.make_env."""
+    """A PettingZoo ParallelEnv: make_env("intersection", num_agents=6, costs=["crash"], backend="stock").
+
+    `overrides` are fields of ScenarioConfig (conf/scenario/*.yaml explains them), `costs` names of costs of the world.
+    """
     from maip3o.envs import load_scenario, make_array_env, scenario_names
 
     config = load_scenario(scenario, **overrides)

@@ -22,6 +22,14 @@ CHOICES = {
     "lidar": ("exact", "analytic"),
     "observation": ("linear", "near"),
 }
+MOST_CARS = {
+    "intersection": 48,
+    "parking_lot": 11,
+    "roundabout": 48,
+    "bottleneck": 48,
+    "tollgate": 42,
+    "pg": 15,
+}  # places to start from, where scenario.metadrive changes nothing
 FOLDER = Path(__file__).resolve().parent.parent / "conf" / "scenario"
 
 
@@ -61,5 +69,12 @@ def check_scenario(scenario: ScenarioConfig) -> None:
         value = getattr(scenario, key)
         if value < 1:
             raise UserError(f"scenario.{key}={value}: must be at least 1")
+    require_places(scenario, scenario.num_agents if scenario.metadrive else MOST_CARS[scenario.map])
     if scenario.backend == "stock" and scenario.lidar != "exact":
         raise UserError(f"scenario.lidar={scenario.lidar}: only scenario.backend=fast has it; use exact")
+
+
+def require_places(scenario: ScenarioConfig, places: int) -> None:
+    if scenario.num_agents > places:
+        where = f"the map {scenario.map} holds at most {places} cars at the start"
+        raise UserError(f"scenario.num_agents={scenario.num_agents}: {where}")

@@ -8,21 +8,20 @@ from pathlib import Path
 
 from maip3o.config.arguments import paths_and_options
 from maip3o.errors import UserError, exit_on_user_error
-from maip3o.report.groups import group_runs
-from maip3o.report.page import report_page
-from maip3o.report.reading import require_runs
 
 USAGE = "usage: python -m maip3o.report RUN_DIRECTORY... [out=report.html] [title=...]"
 
 
 def report(arguments: Sequence[str]) -> None:
-    if any(argument in ("-h", "--help") for argument in arguments):
-        print(USAGE)
-        return
-    paths, options = paths_and_options(arguments, {"out": "report.html", "title": ""})
+    paths, options = paths_and_options(arguments, {"out": "report.html", "title": ""}, USAGE)
     out = Path(options["out"])
     if out.is_dir() or out.suffix not in (".html", ".htm"):
         raise UserError(f"out={out}: must be the name of an .html file")
+    # Late: matplotlib and torch take seconds to load, and a typing mistake is answered sooner.
+    from maip3o.report.groups import group_runs
+    from maip3o.report.page import report_page
+    from maip3o.report.reading import require_runs
+
     runs, remarks = require_runs(paths)
     for remark in remarks:
         print(remark, file=sys.stderr)

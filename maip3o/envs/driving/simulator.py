@@ -13,7 +13,7 @@ from metadrive.utils import Config
 
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.driving.corrected import CORRECTED_CONFIG, ENVIRONMENTS, ONE_ENGINE
-from maip3o.envs.scenarios import check_scenario
+from maip3o.envs.scenarios import check_scenario, require_places
 from maip3o.errors import UserError
 
 OWN_KEYS = {"num_agents": "num_agents", "horizon": "horizon", "allow_respawn": "respawn"}
@@ -32,21 +32,15 @@ def make_metadrive(scenario: ScenarioConfig) -> Any:
         raise UserError(ONE_ENGINE)
     environment = ENVIRONMENTS[scenario.map]
     _check_overrides(scenario.metadrive, environment.default_config())
-    config = {
-        **scenario.metadrive,
-        "num_agents": scenario.num_agents,
-        "horizon": scenario.horizon,
-        "allow_respawn": scenario.respawn,
-    }
+    config = {**scenario.metadrive, "horizon": scenario.horizon, "allow_respawn": scenario.respawn}
     try:
-        env = environment(config)
-        capacity = _capacity(env.config)
+        # One car first: MetaDrive's time to make an environment grows with the square of their number.
+        require_places(scenario, _places(environment({**config, "num_agents": 1}).config))
+        return environment({**config, "num_agents": scenario.num_agents})
+    except UserError:
+        raise
     except (AssertionError, KeyError, TypeError, ValueError) as error:
         raise UserError(f"scenario.metadrive: MetaDrive refuses it: {' '.join(str(error).split())[:200]}") from None
-    if scenario.num_agents > capacity:
-        where = f"the map {scenario.map} holds at most {capacity} cars at the start"
-        raise UserError(f"scenario.num_agents={scenario.num_agents}: {where}")
-    return env
 
 
 def _check_overrides(overrides: dict[str, Any], known: Config, path: str = "scenario.metadrive") -> None:
@@ -75,7 +69,7 @@ def _check_top_key(key: str, value: Any) -> None:
         )
 
 
-def _capacity(config: Config) -> int:
+def _places(config: Config) -> int:
     """Places to start from. MetaDrive checks this too, but only when the engine stands."""
     map_config = config["map_config"]
     return int(SpawnManager.max_capacity(config["spawn_roads"], map_config["exit_length"], map_config["lane_num"]))

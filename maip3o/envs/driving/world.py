@@ -9,7 +9,6 @@ from maip3o.envs.contract import ArrayEnv
 from maip3o.envs.driving.backend import Backend
 from maip3o.envs.driving.costs import KINDS
 from maip3o.envs.driving.lean_import import import_metadrive
-from maip3o.envs.driving.near import near_encoding
 from maip3o.envs.driving.observation import observation_size
 from maip3o.envs.driving.rules import SlotEnv
 from maip3o.envs.registry import World
@@ -17,6 +16,8 @@ from maip3o.envs.scenarios import check_scenario, load_scenario, scenario_names
 
 
 def _make(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> ArrayEnv:
+    from maip3o.envs.driving.near import near_encoding  # late: numba takes half a second to load
+
     encode = near_encoding(scenario) if scenario.observation == "near" else np.copy
     return SlotEnv(_make_backend(scenario), scenario.end_rule, cost_names, encode)
 
@@ -44,6 +45,8 @@ def _inspect(scenario: ScenarioConfig) -> None:
 
     make_metadrive(scenario)
     if scenario.observation == "near":
+        from maip3o.envs.driving.near import near_encoding
+
         near_encoding(scenario)
     if scenario.backend == "fast":
         from maip3o.envs.driving.fast.settings import check_scenario as check_fast
