@@ -18,6 +18,9 @@ def require_sound_world(config: Config) -> Config:
     if config.algo.method != "ppo" and not config.constraints:
         raise UserError(f"constraints: algo.method={config.algo.method} needs at least one ({', '.join(kinds)})")
     for name, constraint in config.constraints.items():
+        if not kinds:
+            where = f"scenario {config.scenario.name} has no cost"
+            raise UserError(f"constraints.{name}: {where}; set scenario.cost, or drop it with ~constraints.{name}")
         if name not in kinds:
             near = difflib.get_close_matches(name, kinds, n=1)
             hint = f"did you mean {near[0]}? " if near else ""

@@ -51,7 +51,7 @@ def test_overrides_replace_fields() -> None:
 @pytest.mark.parametrize(
     ("name", "overrides", "message"),
     [
-        ("intersektion", {}, "unknown scenario 'intersektion': known are ant_velocity, bottleneck,"),
+        ("intersektion", {}, "unknown scenario 'intersektion': known are ant_velocity, "),
         ("intersection", {"nun_agents": 3}, "unknown override 'nun_agents' .* did you mean 'num_agents'"),
         ("intersection", {"num_agents": "many"}, "num_agents|'many'"),
         ("intersection", {"num_agents": 0}, "num_agents=0: must be at least 1"),

@@ -133,7 +133,7 @@ def test_workers_are_counted() -> None:
 def test_an_observation_of_another_size_is_refused(tmp_path: Path) -> None:
     other = make_run(tmp_path / "other", observation_size=50, num_agents=2)
     words = refused(evaluate, f"checkpoint={other}", "episodes=1", "num_workers=1", f"out={tmp_path / 'out'}")
-    assert "trained on observations of size 50, but scenario intersection has size 91" in words
+    assert "trained on observations of size 50 and actions of size 2, but scenario intersection has 91 and 2" in words
 
 
 @pytest.mark.simulator

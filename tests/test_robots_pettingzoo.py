@@ -112,7 +112,7 @@ def test_what_cannot_be_a_world_is_refused_in_one_line(changes: dict[str, Any], 
 
 def test_a_cost_that_is_not_there_is_found_before_the_run() -> None:
     looked_for = scenario(cost="damage")
-    with pytest.raises(UserError, match=r"scenario\.cost=damage: the info of agent_0 has no such key; it has nothing$"):
+    with pytest.raises(UserError, match=r"scenario\.cost=damage: the info of a step has no such key; it has nothing$"):
         find_world(looked_for).inspect(looked_for)
 
 

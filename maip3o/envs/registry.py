@@ -35,6 +35,7 @@ BUILT_IN = {
     "velocity": "maip3o.envs.robots.velocity:WORLD",
     "navigation": "maip3o.envs.robots.navigation:WORLD",
     "bullet": "maip3o.envs.robots.bullet:WORLD",
+    "gymnasium": "maip3o.envs.robots.gymnasium:WORLD",
     "pettingzoo": "maip3o.envs.robots.pettingzoo:WORLD",
 }
 

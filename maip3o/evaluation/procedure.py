@@ -82,8 +82,9 @@ def require_fitting_observation(pool: Pool, policy: Policy, config: Config) -> N
     world = pool.ask(world_spec, (config.scenario, tuple(config.constraints)))
     if (world.observation_size, world.action_size) != (policy.observation_size, policy.action_size):
         raise UserError(
-            f"checkpoint {policy.path}: trained on observations of size {policy.observation_size}, "
-            f"but scenario {config.scenario.name} has size {world.observation_size}"
+            f"checkpoint {policy.path}: trained on observations of size {policy.observation_size} and actions of size "
+            f"{policy.action_size}, but scenario {config.scenario.name} has {world.observation_size} and "
+            f"{world.action_size}"
         )
 
 

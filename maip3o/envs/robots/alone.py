@@ -50,6 +50,8 @@ class AloneEnv:
         now = self._now
         if now.over:
             raise UserError("step() after the end of the episode: call reset(seed) first")
+        if np.shape(action) != (1, self.spec.action_size):
+            raise UserError(f"action has shape {np.shape(action)}: must be (1, {self.spec.action_size})")
         reward, costs, outcome, measurements = self._robot.step(action[0])
         self._time += 1
         now.fresh[0] = False

@@ -17,11 +17,11 @@ from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import RUNNING, BoolArray, Cost, FloatArray, Outcome, StepResult, WorldSpec
 from maip3o.envs.registry import World
 from maip3o.envs.robots.alone import linear_map
+from maip3o.envs.robots.foreign import cost_function, costs_of
 from maip3o.errors import UserError
 
 ENDED, TIME_OUT = 1, 2
 OUTCOMES = (RUNNING, Outcome("ended", "end"), Outcome("time_out", "timeout", "out of time"))
-CostFunction = Callable[[Any, str, Mapping[str, Any]], float]
 
 
 class PettingZooEnv:
@@ -42,7 +42,7 @@ class PettingZooEnv:
         if not (np.isfinite(action.low).all() and np.isfinite(action.high).all()):
             raise UserError(f"scenario.id={self._id}: its actions have no bounds; they must have")
         self._middle, self._half_range = linear_map(action.low.ravel(), action.high.ravel())
-        self._cost = _cost_function(scenario) if cost_names else None
+        self._cost = cost_function(scenario) if cost_names else None
         costs = tuple(Cost(name, "count") for name in cost_names)
         self.spec = WorldSpec(int(np.prod(observation.shape)), len(self._middle), OUTCOMES, (), costs)
         self._alive = np.zeros(self.num_slots, np.bool_)
@@ -153,26 +153,6 @@ def _make_parallel_env(scenario: ScenarioConfig) -> Any:
         raise UserError(f"scenario.settings={scenario.settings}: {scenario.id} refuses them ({reason})") from None
 
 
-def _cost_function(scenario: ScenarioConfig) -> CostFunction:
-    module, colon, name = scenario.cost.partition(":")
-    if not colon:
-        return lambda env, agent, info: _from_info(scenario, agent, info)
-    try:
-        found: CostFunction = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UserError(f"scenario.cost={scenario.cost}: cannot be imported ({error})") from None
-    if not callable(found):
-        raise UserError(f"scenario.cost={scenario.cost}: must be a function, not {found!r}")
-    return found
-
-
-def _from_info(scenario: ScenarioConfig, agent: str, info: Mapping[str, Any]) -> float:
-    if scenario.cost not in info:
-        there = ", ".join(map(str, info)) or "nothing"
-        raise UserError(f"scenario.cost={scenario.cost}: the info of {agent} has no such key; it has {there}")
-    return float(info[scenario.cost])
-
-
 def _check(scenario: ScenarioConfig) -> None:
     if not scenario.id:
         raise UserError("scenario.id: name the module that has parallel_env, such as mpe2.simple_spread_v3")
@@ -183,16 +163,12 @@ def _check(scenario: ScenarioConfig) -> None:
             raise UserError(f"scenario.{key}={getattr(scenario, key)}: must be at least 1")
 
 
-def _costs(scenario: ScenarioConfig) -> Mapping[str, str]:
-    return {"cost": "count"} if scenario.cost else {}
-
-
 def _inspect(scenario: ScenarioConfig) -> None:
     """Whether the environment can be made, and its cost be found in a step."""
-    env = PettingZooEnv(scenario, tuple(_costs(scenario)))
+    env = PettingZooEnv(scenario, tuple(costs_of(scenario)))
     env.reset(0)
     env.step(np.zeros((env.num_slots, env.spec.action_size)))
     env.close()
 
 
-WORLD = World(make=PettingZooEnv, costs=_costs, check=_check, inspect=_inspect)
+WORLD = World(make=PettingZooEnv, costs=costs_of, check=_check, inspect=_inspect)
