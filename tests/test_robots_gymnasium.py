@@ -121,10 +121,12 @@ def test_an_end_of_its_own_is_no_time_out() -> None:
     ],
 )
 def test_what_cannot_be_a_world_is_refused_in_one_line(changes: dict[str, Any], message: str) -> None:
-    wrong = scenario(**changes)
-    with pytest.raises(UserError, match=message) as error:
+    def refuse(wrong: ScenarioConfig) -> None:
         find_world(wrong).check(wrong)
         find_world(wrong).inspect(wrong)
+
+    with pytest.raises(UserError, match=message) as error:
+        refuse(scenario(**changes))
     assert "\n" not in str(error.value)
 
 
