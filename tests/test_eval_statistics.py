@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from rich.console import Console
 
+from maip3o.config.schema import Config, ConstraintConfig
 from maip3o.data.episode import Episode
 from maip3o.data.statistics import (
+    EpisodeTable,
     bootstrap_ratio,
     clopper_pearson,
     cvar,
     estimates,
     life_starts,
     life_sums,
-    share_of_lives,
     summarise,
     tabulate,
 )
+from maip3o.envs.contract import Cost
 from maip3o.envs.driving.outcomes import Cause, driving_spec
+from maip3o.evaluation.card import card_table, make_card
 
 
 def make_episode(seed: int, ends: list[tuple[int, int, Cause]], length: int, slots: int = 2) -> Episode:
@@ -92,12 +99,29 @@ def test_bootstrap_agrees_with_the_normal_interval_of_many_episodes() -> None:
     assert interval.high == pytest.approx(values.mean() + half, abs=0.03)
 
 
-def test_bootstrap_resamples_episodes_not_lives() -> None:
-    """Ten cars that always share their fate carry the information of one."""
+def fates(crashed: list[list[bool]]) -> EpisodeTable:
+    """An episode per row, a car per column: it crashes in the end, or arrives."""
+    ends = [
+        [(9, slot, Cause.CRASH_VEHICLE if bad else Cause.ARRIVED) for slot, bad in enumerate(row)] for row in crashed
+    ]
+    return tabulate([make_episode(seed, row, 10, slots=len(row)) for seed, row in enumerate(ends)])
+
+
+def test_cars_that_share_their_fate_carry_the_information_of_one() -> None:
     fate = np.random.default_rng(2).random(50) < 0.5
-    clustered = share_of_lives(10.0 * fate, np.full(50, 10.0))
-    alone = share_of_lives(1.0 * fate, np.ones(50))
-    assert (clustered.low, clustered.high) == pytest.approx((alone.low, alone.high))
+    together = estimates(fates([[bool(bad)] * 10 for bad in fate]))["eliminated"]
+    alone = clopper_pearson(int(fate.sum()), 50)
+    assert (together.low, together.high) == pytest.approx((alone.low, alone.high))
+    apart = estimates(fates((np.random.default_rng(3).random((50, 10)) < 0.5).tolist()))["eliminated"]
+    assert apart.high - apart.low < 0.5 * (together.high - together.low)
+
+
+def test_one_kind_of_interval_for_one_kind_of_number_whatever_happened() -> None:
+    for crashed in ([[False] * 3] * 4, [[True] * 3] * 4, [[True, False, False]] * 4, [[True, False, False]]):
+        kinds = {name: figure.interval for name, figure in estimates(fates(crashed)).items()}
+        shares = {"success", "eliminated", "crash_vehicle", "off_road", "time_out", "cut"}
+        assert {kinds[name] for name in shares} == {"Clopper-Pearson"}
+        assert {kinds[name] for name in ("return", "length", "speed", "cost/termination")} == {"bootstrap"}
 
 
 def test_clopper_pearson_known_values() -> None:
@@ -109,11 +133,11 @@ def test_clopper_pearson_known_values() -> None:
         clopper_pearson(3, 2)
 
 
-def test_what_never_happened_still_has_an_upper_bound() -> None:
-    never = share_of_lives(np.zeros(100), np.full(100, 10.0))
-    assert never.mean == never.low == 0.0
-    assert never.high == pytest.approx(1 - 0.025 ** (1 / 100), rel=1e-6)
-    assert share_of_lives(np.full(100, 10.0), np.full(100, 10.0)).low == pytest.approx(1 - never.high)
+def test_a_part_has_no_wider_interval_than_the_whole_because_it_did_not_happen() -> None:
+    figures = estimates(fates([[bool(car == 0 and episode == 0) for car in range(10)] for episode in range(2)]))
+    assert figures["crash_vehicle"].mean == 0.05
+    assert figures["off_road"].mean == figures["off_road"].low == 0.0
+    assert figures["off_road"].high < figures["crash_vehicle"].high
 
 
 def test_cvar_counts_the_value_at_the_edge_in_part() -> None:
@@ -121,3 +145,19 @@ def test_cvar_counts_the_value_at_the_edge_in_part() -> None:
     assert cvar(values, 0.1) == 10.0
     assert cvar(values, 0.15) == pytest.approx((10 + 0.5 * 9) / 1.5)
     assert cvar(values, 1.0) == pytest.approx(values.mean())
+
+
+def test_the_card_names_the_interval_of_each_row_by_the_declared_kind_of_its_cost() -> None:
+    table = fates([[True, False, False], [False, False, False]])
+    config = Config(constraints={"termination": ConstraintConfig(limit=0.1)})
+    printed = {}
+    for kind in ("event", "count"):  # the same numbers
+        table.world = replace(table.world, costs=(Cost("termination", kind),))
+        console = Console(width=120, record=True, file=io.StringIO())
+        console.print(card_table("card", {"whole episodes": make_card(table, config, "full")}))
+        printed[kind] = [line for line in console.export_text().splitlines() if "termination cost" in line]
+    (share,), (total,) = printed.values()
+    assert "16.7 %" in share
+    assert "Clopper-Pearson" in share
+    assert "0.17" in total
+    assert "bootstrap" in total

@@ -1,6 +1,7 @@
 """Statistics of evaluated episodes: intervals over episodes, tails, and shares of lives.
 
-Agents of one episode share its world, so they are not independent: every interval resamples whole episodes.
+Agents of one episode share its world, so they are not independent. Means have a bootstrap over whole episodes. Shares
+of lives have Clopper-Pearson with the number of lives divided by their design effect (Korn and Graubard, 1998).
 Axis letters: T time, E episode, A agent slot, K constraint, P measurement, M lives of an episode, B bootstrap resample.
 """
 
@@ -26,7 +27,7 @@ class Estimate:
     mean: float
     low: float
     high: float
-    exact: bool = False  # by Clopper-Pearson, not by bootstrap
+    interval: str = "bootstrap"  # or Clopper-Pearson: one kind for one kind of number
 
 
 @dataclass(slots=True)
@@ -137,8 +138,9 @@ def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
 
 def estimates(table: EpisodeTable) -> dict[str, Estimate]:
     """Every figure with its interval."""
+    effect = design_effect(table)
     return {
-        name: share_of_lives(top, bottom) if name in table.outcomes else bootstrap_ratio(top, bottom)
+        name: share_of_lives(top, bottom, effect) if name in table.outcomes else bootstrap_ratio(top, bottom)
         for name, (top, bottom) in ratios(table).items()
     }
 
@@ -156,28 +158,41 @@ def bootstrap_ratio(numerator: FloatArray, denominator: FloatArray | None = None
     return Estimate(float(numerator.sum() / denominator.sum()), float(low), float(high))
 
 
-def share_of_lives(count: FloatArray, lives: FloatArray) -> Estimate:
-    """Share of lives, bootstrap over episodes.
+def design_effect(table: EpisodeTable) -> float:
+    """How many lives of one episode tell as much as a single independent one: the largest over the outcomes.
 
-    Where it never (or always) happened, resampling says nothing about how often it might: then the interval is the
-    Clopper-Pearson bound on the share of episodes in which it happens at all, however the agents depend on each other.
+    1 if lives are independent, the lives of an episode if they all share one fate, or if there is one episode only.
     """
-    estimate = bootstrap_ratio(count, lives)
-    if estimate.mean == 0.0:
-        return Estimate(0.0, 0.0, clopper_pearson(0, len(count)).high, exact=True)
-    if estimate.mean == 1.0:
-        return Estimate(1.0, clopper_pearson(len(count), len(count)).low, 1.0, exact=True)
-    return estimate
+    most = float(table.lives.sum() / len(table.lives))
+    if len(table.lives) == 1:
+        return most
+    effects = [_spread_between_episodes(count, table.lives) for count in table.outcomes.values()]
+    return min(max(1.0, *effects), most)
 
 
-def clopper_pearson(successes: int, trials: int, level: float = LEVEL) -> Estimate:
-    """Exact binomial interval of a share of independent trials."""
+def _spread_between_episodes(count: FloatArray, lives: FloatArray) -> float:
+    """Variance of the share count / lives [E] over that of independent lives; 1 where nothing varies."""
+    share = count.sum() / lives.sum()
+    if share in (0.0, 1.0):
+        return 1.0
+    between = np.sum((count - share * lives) ** 2) * len(lives) / (len(lives) - 1)
+    return float(between / (share * (1.0 - share) * lives.sum()))
+
+
+def share_of_lives(count: FloatArray, lives: FloatArray, effect: float = 1.0) -> Estimate:
+    """Share sum(count) / sum(lives) over episodes [E], as of lives / effect independent ones."""
+    independent = float(lives.sum()) / effect
+    return clopper_pearson(float(count.sum() / lives.sum()) * independent, independent)
+
+
+def clopper_pearson(successes: float, trials: float) -> Estimate:
+    """Exact binomial 95 % interval of a share of independent trials, which may be a fraction of a number."""
     if not 0 <= successes <= trials or trials == 0:
         raise ValueError(f"{successes} of {trials} is no share")
-    tail = (1.0 - level) / 2.0
+    tail = (1.0 - LEVEL) / 2.0
     low = 0.0 if successes == 0 else float(beta.ppf(tail, successes, trials - successes + 1))
     high = 1.0 if successes == trials else float(beta.ppf(1.0 - tail, successes + 1, trials - successes))
-    return Estimate(successes / trials, low, high, exact=True)
+    return Estimate(successes / trials, low, high, "Clopper-Pearson")
 
 
 def cvar(values: FloatArray, tail: float = 0.1) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -16,14 +16,13 @@ from maip3o.data.statistics import (
     bootstrap_ratio,
     clopper_pearson,
     cvar,
+    design_effect,
     estimates,
     share_of_lives,
 )
 from maip3o.envs.contract import WorldSpec
 
 TAIL = 0.1  # CVaR: the worst tenth of episodes
-
-EXACT = "*"  # marks an interval that is not a bootstrap
 
 
 def make_card(table: EpisodeTable, config: Config, protocol: str) -> dict[str, Any]:
@@ -66,7 +65,10 @@ def _constraint(table: EpisodeTable, column: int, name: str, config: Config, pro
     units = table.lives if unit == "per_agent" else np.ones_like(table.lives)
     cost = table.cost[:, column]
     kind = table.world.costs[column].kind
-    mean = share_of_lives(cost, units) if kind == "event" and unit == "per_agent" else bootstrap_ratio(cost, units)
+    if kind == "event" and unit == "per_agent":
+        mean = share_of_lives(cost, units, design_effect(table))
+    else:
+        mean = bootstrap_ratio(cost, units)
     within = int(np.sum(cost / units <= limit + 1e-9))
     return {
         "limit": limit,
@@ -108,43 +110,43 @@ def rows_of(card: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 def card_table(title: str, cards: dict[str, dict[str, Any]]) -> Table:
     """Columns of cards (protocols, or numbers of cars) beside each other, every figure with its 95 % interval."""
-    caption = f"in brackets: 95 % intervals by bootstrap over episodes; {EXACT} exact (Clopper-Pearson) over episodes"
-    table = Table(title=title, title_justify="left", caption=caption)
+    table = Table(title=title, title_justify="left", caption="in brackets: 95 % intervals, of the kind at the right")
     table.add_column("shares are of lives")
     for heading in cards:
         table.add_column(heading, justify="right")
+    table.add_column("interval")
     for figure, label, kind in rows_of(next(iter(cards.values()))):
         if figure == "cut" and not any(card["figures"]["cut"]["mean"] for card in cards.values()):
             continue
-        table.add_row(label, *(interval(card["figures"][figure], kind) for card in cards.values()))
+        _add_row(table, label, [card["figures"][figure] for card in cards.values()], kind)
     for name in next(iter(cards.values()))["constraints"]:
         table.add_section()
         parts = [card["constraints"][name] for card in cards.values()]
         limit = parts[0]["limit"]
-        table.add_row(f"{name} cost (limit {limit:g})", *(_cost(part) for part in parts))
+        share = parts[0]["kind"] == "event" and parts[0]["unit"] == "per_agent"
+        costs = [part["cost"] for part in parts]
+        _add_row(table, f"{name} cost (limit {limit:g})", costs, "share" if share else "number")
         table.add_row("  limit", *(_coloured(part["verdict"]) for part in parts))
         table.add_row("  CVaR, worst 10 % of episodes", *(f"{part['cvar']:.2f}" for part in parts))
-        table.add_row(
-            "  episodes within the limit", *(interval(part["episodes_within_limit"], "share") for part in parts)
-        )
+        _add_row(table, "  episodes within the limit", [part["episodes_within_limit"] for part in parts], "share")
     if all(card["worst_agent"] for card in cards.values()):
         worst = [card["worst_agent"] for card in cards.values()]
         table.add_row("most failing agent", *(f"{w['slot']}: {interval(w['eliminated'], 'share')}" for w in worst))
     return table
 
 
-def interval(estimate: dict[str, float], kind: str) -> str:
+def _add_row(table: Table, label: str, estimates: Sequence[dict[str, Any]], kind: str) -> None:
+    """Every number, and at the end the kind of interval that all of them have."""
+    table.add_row(label, *(interval(estimate, kind) for estimate in estimates), estimates[0]["interval"])
+
+
+def interval(estimate: dict[str, Any], kind: str) -> str:
     """`mean [low, high]`, shares in per cent."""
     if kind == "share":
         mean, low, high = (100 * estimate[key] for key in ("mean", "low", "high"))
-        return f"{mean:.1f} % \\[{low:.1f}, {high:.1f}]{EXACT if estimate.get('exact') else ''}"
+        return f"{mean:.1f} % \\[{low:.1f}, {high:.1f}]"
     digits = 0 if abs(estimate["mean"]) >= 100 else 2
     return f"{estimate['mean']:.{digits}f} \\[{estimate['low']:.{digits}f}, {estimate['high']:.{digits}f}]"
-
-
-def _cost(part: dict[str, Any]) -> str:
-    share = part["kind"] == "event" and part["unit"] == "per_agent"
-    return interval(part["cost"], "share" if share else "number")
 
 
 def _coloured(verdict: str) -> str:
