@@ -86,9 +86,7 @@ def load_policy(name: str | Path) -> Policy:
     path = find_checkpoint(name)
     checkpoint = load(path)
     try:
-        actor = checkpoint.learner["actor"]
-        observation_size = int(actor["encoder.0.weight"].shape[1])
-        action_size = int(actor["log_std"].shape[0])
+        observation_size, action_size = _sizes(checkpoint.learner)
         learner = Learner(checkpoint.config, WorldSpec(observation_size, action_size), "cpu")
         learner.load_networks(checkpoint.learner)
     except (KeyError, RuntimeError, AttributeError, IndexError, TypeError, ValueError) as error:
@@ -103,6 +101,14 @@ def load_policy(name: str | Path) -> Policy:
         observation_size,
         action_size,
     )
+
+
+def _sizes(learner: dict[str, Any]) -> tuple[int, int]:
+    """Of observation and action."""
+    if "sizes" in learner:
+        return learner["sizes"]["observation"], learner["sizes"]["action"]
+    actor = learner["actor"]  # an older checkpoint does not say
+    return int(actor["encoder.0.weight"].shape[1]), int(actor["log_std"].shape[0])
 
 
 def _name(path: Path, config: Config) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
 import sys
 import warnings
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 import maip3o
 from maip3o.config.schema import Config, from_dict
 from maip3o.errors import RunError, UserError
+from maip3o.files import second_name, write_whole
 
 FORMAT = "maip3o checkpoint"
 VERSION = 1
@@ -45,19 +44,15 @@ def save(path: Path | str, checkpoint: Checkpoint, keep_as: Path | None = None) 
         "learner": checkpoint.learner,
         "counters": checkpoint.counters,
     }
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _write(temporary, content)
-        if keep_as is not None:
-            _second_name(temporary, keep_as)
         if path.exists():
-            _second_name(path, path.with_name("previous.pt"))
-        os.replace(temporary, path)
-        _sync_directory(path.parent)
+            second_name(path, path.with_name("previous.pt"))
+        if keep_as is not None:
+            second_name(write_whole(keep_as, _bytes(content)), path)
+        else:
+            write_whole(path, _bytes(content))
     except OSError as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         held = f"{path} still holds the one before" if path.exists() else "there is none before it"
         raise RunError(f"cannot write the checkpoint {path}: {error.strerror or error}; {held}") from error
 
@@ -68,7 +63,7 @@ def save_dump(path: Path, content: Any) -> bool:
     A full disk must not hide the error that is being reported.
     """
     try:
-        _write(path, _with_tensors(content))
+        write_whole(path, _bytes(_with_tensors(content)))
     except OSError:
         return False
     return True
@@ -82,32 +77,10 @@ def _with_tensors(content: Any) -> Any:
     return torch.as_tensor(content) if isinstance(content, (np.ndarray, np.generic)) else content
 
 
-def _write(path: Path, content: Any) -> None:
+def _bytes(content: Any) -> bytes:
     buffer = io.BytesIO()  # torch hides a full disk behind errors of its own
     torch.save(content, buffer)
-    with open(path, "wb") as file:
-        file.write(buffer.getbuffer())
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _second_name(source: Path, name: Path) -> None:
-    """Make `name` the same file as `source`, atomically."""
-    temporary = name.with_name(f".{name.name}.tmp")
-    temporary.unlink(missing_ok=True)
-    try:
-        os.link(source, temporary)
-    except OSError:  # a file system without hard links
-        shutil.copyfile(source, temporary)
-    os.replace(temporary, name)
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    return buffer.getvalue()
 
 
 def load(path: Path | str) -> Checkpoint:
@@ -147,7 +120,7 @@ def mend(directory: Path) -> None:
         return
     newest = max(others, key=lambda path: load(path).counters["episodes"])
     os.replace(last, last.with_name("last.pt.damaged"))
-    _second_name(newest, last)
+    second_name(newest, last)
     print(
         f"{last} is damaged, kept as last.pt.damaged: going on from {newest.name}, "
         f"episode {load(last).counters['episodes']}",

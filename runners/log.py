@@ -19,6 +19,7 @@ from maip3o.config.budget import budget_of
 from maip3o.config.schema import Config
 from maip3o.config.versions import versions
 from maip3o.errors import RunError
+from maip3o.files import write_json
 from maip3o.runners.progress import ProgressLine, format_line
 
 log = logging.getLogger(__name__)
@@ -151,9 +152,7 @@ def _tensorboard(directory: Path, config: Config, episodes: int) -> Any:
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
     try:
-        temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
+        write_json(path, content)
     except OSError as error:
         raise RunError(f"cannot write {path}: {error.strerror}") from error

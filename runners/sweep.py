@@ -6,7 +6,6 @@ Running the same sweep again skips what is finished and goes on with what is not
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from maip3o.config.budget import budget_of
 from maip3o.config.overrides import FOLDER
 from maip3o.config.overrides import jobs as jobs_of
 from maip3o.errors import UserError
+from maip3o.files import write_json
 from maip3o.runners.compose import to_config, told_in_one_line
 from maip3o.runners.directory import require_free
 from maip3o.runners.job import OUTPUT
@@ -166,10 +166,8 @@ def save_table(jobs: Sequence[Job], directory: Path) -> None:
             "message": job.message,
             "episodes": job.episodes,
             "seconds": job.seconds,
-            "result": None if job.result != job.result else job.result,
+            "result": job.result,
         }
         for job in jobs
     ]
-    temporary = directory / ".sweep.json.tmp"
-    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, directory / "sweep.json")
+    write_json(directory / "sweep.json", content)

@@ -9,6 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 ROOMS = [
     "errors",
+    "files",
     "jit",
     "config",
     "envs",

@@ -42,6 +42,7 @@ class Learner:
 
     def __init__(self, config: Config, world: WorldSpec, device: torch.device | str = "cpu") -> None:
         self.config, self.algo, self.device = config, config.algo, torch.device(device)
+        self.sizes = {"observation": world.observation_size, "action": world.action_size}
         self.constraints = list(config.constraints)
         self.algorithm = make_algorithm(config.algo, len(self.constraints))
         with torch.random.fork_rng(devices=[]):
@@ -214,6 +215,7 @@ class Learner:
     def state_dict(self) -> dict[str, Any]:
         """Tensors and plain containers only. The shuffling RNG is a function of (seed, iteration): nothing to store."""
         return {
+            "sizes": self.sizes,
             "actor": self.actor.state_dict(),
             "critics": {name: critic.state_dict() for name, critic in self.critics.items()},
             "normaliser": self.normaliser.state_dict(),

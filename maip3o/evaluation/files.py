@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from maip3o.config.versions import versions
 from maip3o.data.statistics import EpisodeTable
 from maip3o.evaluation.figures import draw_reliability, draw_transfer
+from maip3o.files import write_json
 from maip3o.policy import Policy
 
 if TYPE_CHECKING:
@@ -80,21 +79,3 @@ def _rows(table: EpisodeTable) -> list[dict[str, float]]:
 
 def _relative(path: Path, folder: Path) -> str:
     return os.path.relpath(path, folder)
-
-
-def write_json(path: Path, content: dict[str, Any]) -> Path:
-    """Whole or not at all; NaN becomes null, so that any reader can read it."""
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(json.dumps(_plain(content), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    temporary.replace(path)
-    return path
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

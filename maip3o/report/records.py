@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from maip3o.files import write_whole
 from maip3o.report.runs import Run
 
 SUFFIX = ".json.gz"
@@ -44,9 +44,7 @@ def write_records(file: Path, runs: Mapping[str, Run]) -> None:
     """All of `runs` by their names; equal runs give equal bytes."""
     lines = [json.dumps(_line(name, run), separators=(",", ":")) + "\n" for name, run in sorted(runs.items())]
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(file.name + ".new")
-    temporary.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
-    os.replace(temporary, file)
+    write_whole(file, gzip.compress("".join(lines).encode(), mtime=0))
 
 
 def _run(file: Path, line: dict[str, Any]) -> Run:
