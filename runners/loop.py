@@ -27,7 +27,7 @@ from maip3o.runners.worker import Job, world_spec
 
 log = logging.getLogger(__name__)
 
-NOTHING: dict[str, Any] = {
+INITIAL_COUNTERS: dict[str, Any] = {
     "iteration": 0,
     "episodes": 0,
     "env_steps": 0,  # steps of the world
@@ -36,7 +36,7 @@ NOTHING: dict[str, Any] = {
     "result": float("nan"),  # the figure for sweepers
     "metrics_bytes": 0,  # length of metrics.jsonl: a resumed run drops what follows
 }
-"""The counters of a run that has not begun."""
+"""Of a run that has not begun."""
 
 
 def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
@@ -48,7 +48,7 @@ def train(config: Config, directory: Path, start: Checkpoint | None) -> float:
     if config.device != "cpu":  # the operators that the update uses are deterministic on a CPU anyway
         torch.use_deterministic_algorithms(True, warn_only=True)
     last = directory / "checkpoints" / "last.pt"
-    counters = dict(start.counters) if start is not None else NOTHING
+    counters = dict(start.counters) if start is not None else INITIAL_COUNTERS
     with RunLog(directory, config, counters) as run_log, make_pool(config.runner, int(config.num_workers)) as pool:
         learner = _learner(config, pool, start)
         if start is None:

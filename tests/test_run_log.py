@@ -11,7 +11,7 @@ import pytest
 
 from maip3o.errors import RunError
 from maip3o.runners.log import RunLog
-from maip3o.runners.loop import NOTHING
+from maip3o.runners.loop import INITIAL_COUNTERS
 from maip3o.runners.progress import ProgressLine, format_line
 from tests.toy_run import toy_config
 
@@ -42,8 +42,8 @@ def test_line_tells_how_far_how_fast_how_well_how_safe() -> None:
 def test_a_budget_in_steps_is_shown_in_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = toy_config()
     config.total_steps, config.steps_per_iteration, config.logger.quiet = 1000, 100, False
-    with RunLog(tmp_path, config, NOTHING) as log:
-        log.iteration({**NOTHING, "env_steps": 400}, NUMBERS, 1.0)
+    with RunLog(tmp_path, config, INITIAL_COUNTERS) as log:
+        log.iteration({**INITIAL_COUNTERS, "env_steps": 400}, NUMBERS, 1.0)
     assert "step 400/1000  40%" in capsys.readouterr().out
 
 
@@ -96,8 +96,8 @@ def test_quiet_prints_warnings_only(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_metrics_are_flat_json_with_null_for_nan(tmp_path: Path) -> None:
-    counters = {**NOTHING, "episodes": 4, "iteration": 1}
-    with RunLog(tmp_path, toy_config(), NOTHING) as log:
+    counters = {**INITIAL_COUNTERS, "episodes": 4, "iteration": 1}
+    with RunLog(tmp_path, toy_config(), INITIAL_COUNTERS) as log:
         log.iteration(counters, {"loss/policy": 1.5, "critic/explained_variance": float("nan")}, 1.0)
     (line,) = (tmp_path / "metrics.jsonl").read_text().splitlines()
     record = json.loads(line)
@@ -106,8 +106,8 @@ def test_metrics_are_flat_json_with_null_for_nan(tmp_path: Path) -> None:
 
 
 def test_metrics_that_somebody_deleted_begin_anew(tmp_path: Path) -> None:
-    with RunLog(tmp_path, toy_config(), {**NOTHING, "episodes": 4, "metrics_bytes": 1000}) as log:
-        log.iteration({**NOTHING, "episodes": 8}, {}, 1.0)
+    with RunLog(tmp_path, toy_config(), {**INITIAL_COUNTERS, "episodes": 4, "metrics_bytes": 1000}) as log:
+        log.iteration({**INITIAL_COUNTERS, "episodes": 8}, {}, 1.0)
         assert log.metrics_bytes == (tmp_path / "metrics.jsonl").stat().st_size
     (line,) = (tmp_path / "metrics.jsonl").read_bytes().splitlines()
     assert json.loads(line)["episodes"] == 8
@@ -119,10 +119,12 @@ def test_tensorboard_events_are_grouped_by_name_over_episodes(tmp_path: Path) ->
     config = toy_config()
     config.logger.tensorboard = True
     for start in (0, 4):  # the second session goes on at 4 and repeats 8
-        counters = {**NOTHING, "episodes": start, "metrics_bytes": 0}
+        counters = {**INITIAL_COUNTERS, "episodes": start, "metrics_bytes": 0}
         with RunLog(tmp_path, config, counters) as log:
             for episodes in (start + 4, start + 8):
-                log.iteration({**NOTHING, "episodes": episodes}, {"rollout/return": float(start + episodes)}, 0.0)
+                log.iteration(
+                    {**INITIAL_COUNTERS, "episodes": episodes}, {"rollout/return": float(start + episodes)}, 0.0
+                )
     events = EventAccumulator(str(tmp_path))
     events.Reload()
     assert [event.step for event in events.Scalars("rollout/return")] == [4, 8, 12]
@@ -132,21 +134,21 @@ def test_how_a_run_ended_is_in_status(tmp_path: Path) -> None:
     def state() -> str:
         return str(json.loads((tmp_path / "status.json").read_text())["state"])
 
-    with RunLog(tmp_path, toy_config(), NOTHING):
+    with RunLog(tmp_path, toy_config(), INITIAL_COUNTERS):
         assert state() == "running"
     assert state() == "finished"
-    with pytest.raises(RunError), RunLog(tmp_path, toy_config(), NOTHING):
+    with pytest.raises(RunError), RunLog(tmp_path, toy_config(), INITIAL_COUNTERS):
         raise RunError("no more")
     assert state() == "failed"
-    with pytest.raises(KeyboardInterrupt), RunLog(tmp_path, toy_config(), NOTHING):
+    with pytest.raises(KeyboardInterrupt), RunLog(tmp_path, toy_config(), INITIAL_COUNTERS):
         raise KeyboardInterrupt
     assert state() == "interrupted"
 
 
 def test_messages_of_every_session_and_the_cause_of_a_failure_are_in_train_log(tmp_path: Path) -> None:
-    with RunLog(tmp_path, toy_config(), NOTHING):
+    with RunLog(tmp_path, toy_config(), INITIAL_COUNTERS):
         logging.getLogger("maip3o.runners.pool").warning("worker 0 replaced")
-    with pytest.raises(RunError), RunLog(tmp_path, toy_config(), {**NOTHING, "episodes": 4}):
+    with pytest.raises(RunError), RunLog(tmp_path, toy_config(), {**INITIAL_COUNTERS, "episodes": 4}):
         raise RunError("no more") from ZeroDivisionError("deep down")
     lines = (tmp_path / "train.log").read_text().splitlines()
     assert sum("worker 0 replaced" in line for line in lines) == 1
@@ -159,7 +161,7 @@ def test_messages_of_every_session_and_the_cause_of_a_failure_are_in_train_log(t
 def test_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "metrics.jsonl").mkdir()
     with pytest.raises(RunError, match=r"cannot write .*metrics\.jsonl: Is a directory"):
-        RunLog(tmp_path, toy_config(), NOTHING)
+        RunLog(tmp_path, toy_config(), INITIAL_COUNTERS)
 
 
 def test_weights_and_biases_reads_tensorboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +173,7 @@ def test_weights_and_biases_reads_tensorboard(tmp_path: Path, monkeypatch: pytes
     one, other = (tmp_path / folder / "toy/maip3o/default/seed0" for folder in ("runs", "runs/ablation"))
     for directory in (one, other, one):
         directory.mkdir(parents=True, exist_ok=True)
-        with RunLog(directory, config, NOTHING):
+        with RunLog(directory, config, INITIAL_COUNTERS):
             pass
     ids = [call["id"] for call in calls if call]
     assert ids[0] == ids[2] != ids[1]
@@ -186,7 +188,7 @@ def test_versions_of_earlier_sessions_are_kept(tmp_path: Path, monkeypatch: pyte
     path = tmp_path / "versions.json"
     path.write_text(json.dumps({"commit": "old", "packages": {}}))
     for _ in range(2):
-        with RunLog(tmp_path, toy_config(), NOTHING):
+        with RunLog(tmp_path, toy_config(), INITIAL_COUNTERS):
             pass
     content = json.loads(path.read_text())
     assert content["earlier"] == [{"commit": "old", "packages": {}}]

@@ -93,7 +93,7 @@ def _fit_compiled(
             [optimiser.state[p][key] for p in group] for group in parameters for key in ("exp_avg", "exp_avg_sq")
         ]
         sizes = [data.inputs.shape[1], *map(len, parameters[1])]
-        rooms = (tuple(np.empty((longest, size), np.float32) for size in sizes) for _ in ("outputs", "gradients"))
+        scratch = (tuple(np.empty((longest, size), np.float32) for size in sizes) for _ in ("outputs", "gradients"))
         losses[name], norms, fitted = fit_critic(
             array(data.inputs),
             array(data.target[:, k]),
@@ -111,7 +111,7 @@ def _fit_compiled(
             *settings["betas"],
             settings["eps"],
             algo.max_grad_norm,
-            *rooms,
+            *scratch,
             *(tuple(np.empty_like(one) for one in arrays(group)) for group in parameters),
         )
         if fitted < len(minibatches):

@@ -1,7 +1,8 @@
 """A critic's epochs on a CPU as one compiled call: what torch does step by step in algo.critic_update.
 
-With minibatches of 64 steps torch spends nearly all of its time on calls, which cost nothing here. float32, sums of
-losses and norms in double precision.
+With minibatches of 64 steps torch spends nearly all of its time on calls, which cost nothing here: a whole update of
+one robot (5,000 steps, 10 passes, 790 minibatches) takes half the time, one of the cars (16 minibatches) 0.85 of it.
+float32, sums of losses and norms in double precision.
 """
 
 from __future__ import annotations
@@ -19,15 +20,16 @@ ZERO, ONE = np.float32(0.0), np.float32(1.0)
 @fused
 def fit_critic(  # type: ignore[no-untyped-def]
     inputs, target, team_target, moment_start, order, bounds, mean, std, huber_delta, relu,
-    weights, biases, weights_one, weights_two, biases_one, biases_two, steps_before, lr, beta1, beta2, eps, max_norm,
+    weights, biases, weights_exp_avg, weights_exp_avg_sq, biases_exp_avg, biases_exp_avg_sq,
+    steps_before, lr, beta1, beta2, eps, max_norm,
     outputs, d_outputs, d_weights, d_biases,
 ):  # fmt: skip
     """Adam over minibatches of moments: minibatch b is order[bounds[b] : bounds[b + 1]].
 
     inputs [S, I], target [S]; team_target [G]: if not empty, the sum over each moment is fitted to it instead; mean and
     std of the returns. Tuples over layers, the last one without activation: weights, biases, and Adam's averages of
-    their gradients (one) and of the squares (two), all of which are changed. The last line is room to work in, outputs
-    and d_outputs [at least the rows of any minibatch, outputs of a layer], of which the first layer is the inputs.
+    their gradients (exp_avg) and of the squares (exp_avg_sq), all of which are changed. The last line is scratch:
+    outputs and d_outputs [at least the rows of any minibatch, outputs of a layer], of which the first layer is the inputs.
 
     Returns the sums of the losses and of the gradient norms before clipping, and how many minibatches were fitted. That
     is fewer than there are if one was not finite; nothing of that one is applied.
@@ -40,8 +42,8 @@ def fit_critic(  # type: ignore[no-untyped-def]
         n = len(rows)
         _gather(inputs, rows, outputs[0])
         for k in range(layers):
-            turned = transposed(weights[k])
-            layer_forward(outputs[k][:n], turned, biases[k], outputs[k + 1][:n], relu, k == layers - 1)
+            weight_t = transposed(weights[k])
+            layer_forward(outputs[k][:n], weight_t, biases[k], outputs[k + 1][:n], relu, k == layers - 1)
 
         values, d_values = outputs[layers][:n, 0], d_outputs[layers][:n, 0]
         loss = _huber(values, d_values, rows, moments, moment_start, target, team_target, team, mean, std, huber_delta)
@@ -62,9 +64,9 @@ def fit_critic(  # type: ignore[no-untyped-def]
         scale = np.float32(max_norm / (norm + 1e-6)) if norm > max_norm else ONE
         rate, root = lr / (1.0 - beta1**step), math.sqrt(1.0 - beta2**step)
         for k in range(layers):
-            one, two = weights_one[k].ravel(), weights_two[k].ravel()
-            _adam(weights[k].ravel(), d_weights[k].ravel(), one, two, scale, rate, root, beta1, beta2, eps)
-            _adam(biases[k], d_biases[k], biases_one[k], biases_two[k], scale, rate, root, beta1, beta2, eps)
+            first, second = weights_exp_avg[k].ravel(), weights_exp_avg_sq[k].ravel()
+            _adam(weights[k].ravel(), d_weights[k].ravel(), first, second, scale, rate, root, beta1, beta2, eps)
+            _adam(biases[k], d_biases[k], biases_exp_avg[k], biases_exp_avg_sq[k], scale, rate, root, beta1, beta2, eps)
     return loss_sum, norm_sum, len(bounds) - 1
 
 
@@ -123,13 +125,13 @@ def _squares(values):  # type: ignore[no-untyped-def]
 
 
 @fused
-def _adam(values, gradient, one, two, scale, rate, root, beta1, beta2, eps):  # type: ignore[no-untyped-def]
+def _adam(values, gradient, exp_avg, exp_avg_sq, scale, rate, root, beta1, beta2, eps):  # type: ignore[no-untyped-def]
     """values [n] move by rate; root: of the second moment's bias correction."""
     keep1, keep2, rate32 = np.float32(beta1), np.float32(beta2), np.float32(rate)
     new1, new2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
     root32, eps32 = np.float32(root), np.float32(eps)
     for i in range(len(values)):
         g = gradient[i] * scale
-        one[i] = keep1 * one[i] + new1 * g
-        two[i] = keep2 * two[i] + new2 * g * g
-        values[i] -= rate32 * one[i] / (np.sqrt(two[i]) / root32 + eps32)
+        exp_avg[i] = keep1 * exp_avg[i] + new1 * g
+        exp_avg_sq[i] = keep2 * exp_avg_sq[i] + new2 * g * g
+        values[i] -= rate32 * exp_avg[i] / (np.sqrt(exp_avg_sq[i]) / root32 + eps32)

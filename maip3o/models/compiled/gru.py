@@ -16,7 +16,7 @@ from maip3o.models.compiled.product import product
 def gru_forward(features, memory, batch_sizes, weight_ih, weight_hh, bias_ih, bias_hh, gates, recurrent, after):  # type: ignore[no-untyped-def]
     """Fills gates [S, 3 H] (reset, update, new), recurrent [S, H] (W_hn h + b_hn) and the memories after [S, H]."""
     size = memory.shape[1]
-    turned_ih, turned_hh = transposed(weight_ih), transposed(weight_hh)
+    weight_ih_t, weight_hh_t = transposed(weight_ih), transposed(weight_hh)
     bias, bias_new = bias_ih.copy(), bias_hh[2 * size :]
     add_row(bias, bias_hh[: 2 * size])
     for first in range(0, len(memory), BLOCK_ROWS):
@@ -28,9 +28,9 @@ def gru_forward(features, memory, batch_sizes, weight_ih, weight_hh, bias_ih, bi
                 break
             x, h_after = gates[rows], after[rows]
             h = h[: len(x)]
-            product(features[rows], turned_ih, x, False)
-            product(h, turned_hh[:, : 2 * size], x[:, : 2 * size], True)
-            product(h, turned_hh[:, 2 * size :], recurrent[rows], False)
+            product(features[rows], weight_ih_t, x, False)
+            product(h, weight_hh_t[:, : 2 * size], x[:, : 2 * size], True)
+            product(h, weight_hh_t[:, 2 * size :], recurrent[rows], False)
             _step_forward(x, recurrent[rows], bias, bias_new, h, h_after)
             h = h_after
             at += count

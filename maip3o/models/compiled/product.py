@@ -1,7 +1,8 @@
 """Matrix product of float32 arrays for compiled functions: no call into a library, at its speed for small matrices.
 
 A tile of the result stays in registers while the sum runs. LLVM does not find that form by itself, so the tile is
-written in its own language; everything around it is plain Python.
+written in its own language; everything around it is plain Python. With numba's np.dot instead, a whole update of the
+cars takes 1.1 to 1.6 times as long (their GRU multiplies parts of matrices), one of a robot as long.
 """
 
 from __future__ import annotations
