@@ -29,7 +29,7 @@ def fit_critic(  # type: ignore[no-untyped-def]
     inputs [S, I], target [S]; team_target [G]: if not empty, the sum over each moment is fitted to it instead; mean and
     std of the returns. Tuples over layers, the last one without activation: weights, biases, and Adam's averages of
     their gradients (exp_avg) and of the squares (exp_avg_sq), all of which are changed. The last line is scratch:
-    outputs and d_outputs [at least the rows of any minibatch, outputs of a layer], of which the first layer is the inputs.
+    outputs and d_outputs [at least the rows of any minibatch, outputs of a layer]; their first layer is the inputs.
 
     Returns the sums of the losses and of the gradient norms before clipping, and how many minibatches were fitted. That
     is fewer than there are if one was not finite; nothing of that one is applied.
