@@ -40,7 +40,7 @@ setup(
     package_data={
         "maip3o": [
             "policies/*.pt",
-            "report/*.js",
+            "report/*.html",
             "report/*.css",
             "video/*.html",
             "video/*.js",
@@ -56,6 +56,7 @@ setup(
         "gymnasium>=0.29",
         "numpy>=1.26",
         "hydra-core>=1.3",
+        "jinja2>=3.1",
         "tensorboard>=2.15",
         "pettingzoo>=1.24",
         "numba>=0.59",

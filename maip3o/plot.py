@@ -1,4 +1,4 @@
-"""Figures and tables from run directories: `python -m maip3o.plot runs/... [out=plots]`."""
+"""Figures and tables from run directories: `python -m maip3o.plot runs/... [out=plots] [all=true]`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,24 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from maip3o.config.arguments import paths_and_options
+from maip3o.config.options import boolean
 from maip3o.errors import exit_on_user_error
 from maip3o.runners.directory import require_writable
 
-USAGE = "usage: python -m maip3o.plot RUN_DIRECTORY... [out=plots]"
+USAGE = """\
+Figures and tables from run directories and records.
+
+python -m maip3o.plot <run directory | record>... [key=value ...]
+
+  out=plots   the folder for figures (PNG, SVG, and their numbers as CSV) and tables (Markdown, LaTeX, CSV)
+  all=false   true: besides return, constraints, outcomes, speed, comparison and time also every other curve, axis,
+              performance profiles and ablations
+"""
 
 
 def plot(arguments: Sequence[str]) -> None:
-    paths, options = paths_and_options(arguments, {"out": "plots"}, USAGE)
+    paths, options = paths_and_options(arguments, {"out": "plots", "all": "false"}, USAGE)
+    everything = boolean("all", options["all"])
     out = Path(options["out"])
     require_writable(out, "out")
     # Late: matplotlib takes a second to load, and a typing mistake is answered sooner.
@@ -28,7 +38,7 @@ def plot(arguments: Sequence[str]) -> None:
         print(remark, file=sys.stderr)
     groups = group_runs(runs)
     names = []
-    for drawing in drawings(groups):
+    for drawing in drawings(groups, everything):
         save_drawing(drawing, out)
         names.append(drawing.name)
     tables = {"results.md": markdown, "results.tex": latex, "results.csv": comma_separated}

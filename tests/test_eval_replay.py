@@ -55,22 +55,29 @@ def test_the_page_asks_for_nothing_from_a_network() -> None:
     assert not re.findall(r"(?:src|href)\s*=|https?://|@import|url\(|fetch\(|XMLHttpRequest", page)
 
 
-def in_browser(page: str, script: str, folder: Path) -> dict[str, Any]:
+def in_browser(page: str, script: str, folder: Path, width: int = 1280) -> dict[str, Any]:
     """Run `script` (an async function body that returns an object) on the page in headless Chromium."""
     if CHROMIUM is None:
         pytest.skip("no Chromium here: install Debian's package `chromium` to test the replay in a browser")
     probe = f"""<script>
     const errors = [];
+    const tell = (result) => {{
+      const place = document.createElement("pre");
+      place.id = "result";
+      place.textContent = JSON.stringify(result);
+      document.body.append(place);
+    }};
     window.addEventListener("error", (event) => errors.push(event.message));
     (async () => {{ {script} }})().then(
-      (result) => {{ make("pre", document.body, "", JSON.stringify({{...result, errors}})).id = "result"; }},
-      (error) => {{ make("pre", document.body, "", JSON.stringify({{failed: String(error)}})).id = "result"; }});
+      (result) => tell({{...result, errors}}),
+      (error) => tell({{failed: String(error)}}));
     </script></body>"""
     file = folder / "page.html"
     # Chromium's virtual clock paints hardly any frames: a timer calls what would draw them.
     clock = "<script>window.requestAnimationFrame = (call) => setTimeout(() => call(performance.now()), 16);</script>"
     file.write_text(page.replace("<head>", f"<head>{clock}").replace("</body>", probe), encoding="utf-8")
     command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=20000", "--dump-dom"]
+    command.append(f"--window-size={width},900")
     environment = {**os.environ, "HOME": str(folder)}
     answer = subprocess.run(
         [*command, file.as_uri()], capture_output=True, text=True, timeout=120, env=environment, check=False

@@ -32,9 +32,11 @@ def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_sweep_gives_every_figure_as_png_svg_and_csv(sweep: Path, tmp_path: Path) -> None:
     plot([str(sweep / "intersection"), f"out={tmp_path}"])
     stems = {path.stem for path in tmp_path.glob("*.png")}
-    expected = {f"return_by_{axis}" for axis in ("episodes", "env_steps", "seconds")}
-    expected |= {"cost_termination", "outcomes", "profile_return", "profile_success", "improvement_return"}
-    assert expected <= stems
+    usual = {"return_by_episodes", "speed_by_episodes", "constraints", "outcomes"}
+    assert stems == usual | {"improvement_return", "training_time"}
+    plot([str(sweep / "intersection"), f"out={tmp_path}", "all=true"])
+    stems = {path.stem for path in tmp_path.glob("*.png")}
+    assert {"return_by_env_steps", "return_by_seconds", "profile_return", "profile_success"} <= stems
     for stem in stems:
         assert (tmp_path / f"{stem}.svg").read_text().count("<svg") == 1
         rows = list(csv.DictReader((tmp_path / f"{stem}.csv").open()))
@@ -91,14 +93,29 @@ def test_an_ablation_has_its_own_figure(tmp_path: Path) -> None:
             write_run(tmp_path / f"{alpha}" / f"{seed}", seed=seed, alpha=alpha, episodes=100)
     groups = groups_of(tmp_path)
     assert {row["value"] for row in ablation_rows(groups, "algo.penalty.alpha")} == {0.01, 0.1, 1.0}
-    assert "ablation_alpha_intersection" in {drawing.name for drawing in drawings(groups)}
+    assert "ablation_alpha_intersection" in {drawing.name for drawing in drawings(groups, everything=True)}
 
 
 def test_one_short_run_without_evaluations_is_plotted_from_training(tmp_path: Path) -> None:
-    write_run(tmp_path / "run", episodes=20)
+    write_run(tmp_path / "run", episodes=40)
     names = {drawing.name for drawing in drawings(groups_of(tmp_path))}
-    assert {"training_return_by_episodes", "cost_termination", "outcomes"} <= names
-    assert "return_by_episodes" not in names
+    assert names == {"training_return_by_episodes", "constraints", "outcomes", "training_time"}
+
+
+def test_a_single_point_is_no_curve(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", episodes=20)
+    names = {drawing.name for drawing in drawings(groups_of(tmp_path), everything=True)}
+    assert names == {"outcomes", "training_time"}
+
+
+def test_episodes_have_whole_numbers_and_shares_end_at_one(tmp_path: Path) -> None:
+    write_run(tmp_path / "run", episodes=40)
+    for drawing in drawings(groups_of(tmp_path)):
+        (panel,) = drawing.figure.axes
+        if drawing.name == "outcomes":
+            assert panel.get_xlim() == (0, 1)
+        elif drawing.name != "training_time":
+            assert all(tick == int(tick) for tick in panel.get_xticks())
 
 
 def test_names_with_signs_of_markup_are_drawn_as_they_are(tmp_path: Path) -> None:

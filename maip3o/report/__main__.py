@@ -26,7 +26,7 @@ def report(arguments: Sequence[str]) -> None:
     for remark in remarks:
         print(remark, file=sys.stderr)
     title = options["title"] or f"Runs in {', '.join(str(path) for path in paths)}"
-    page = report_page(group_runs(runs), remarks, title)
+    page = report_page(group_runs(runs), remarks, title, out.parent)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(page, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Every figure that a set of runs allows: its rows and its drawing."""
+"""The figures that a set of runs allows: its rows and its drawing. Six at most, unless all are wanted."""
 
 from __future__ import annotations
 
@@ -30,49 +30,64 @@ class Drawing:
 SEEDS = "Interquartile mean over seeds, 95 % stratified bootstrap interval."
 
 
-def drawings(groups: Sequence[Group]) -> Iterator[Drawing]:
-    """Learning curves, costs, outcomes, profiles, improvement, ablations; what has no data is not drawn."""
-    yield from _curves(groups)
-    yield from _costs(groups)
+def drawings(groups: Sequence[Group], everything: bool = False) -> Iterator[Drawing]:
+    """Return, constraints, outcomes, speed, comparison and cost of training; what has no data is not drawn."""
+    curves = list(_curves(groups, everything))
+    evaluated = [drawing for drawing in curves if not drawing.name.startswith("training_return")]
+    yield from curves if everything else (evaluated or curves)
+    yield from _constraints(groups)
+    yield from _outcomes(groups)
+    yield from _comparisons(groups, everything)
+    rows = numbers.time_rows(groups)
+    if rows:
+        caption = "Wall time of a run, mean over seeds."
+        yield Drawing("training_time", caption, rows, draw.stacked(rows, "part", "hours", style.TIMES, "hours", None))
+    if everything:
+        yield from _ablations(groups)
+
+
+def _curves(groups: Sequence[Group], everything: bool) -> Iterator[Drawing]:
+    for quantity in numbers.CURVES:
+        for axis in AXES if everything else ("episodes",):
+            rows = numbers.curve_rows(groups, quantity.key, axis, quantity.pool)
+            if (quantity.usual or everything) and len({row[axis] for row in rows}) > 1:  # one point is no curve
+                caption = f"{quantity.label.capitalize()} against {AXES[axis]}. {SEEDS}"
+                yield Drawing(f"{quantity.name}_by_{axis}", caption, rows, draw.curves(rows, axis, quantity.label))
+
+
+def _constraints(groups: Sequence[Group]) -> Iterator[Drawing]:
+    """One figure, a panel for each scenario and constraint."""
+    names = sorted({name for group in groups for run in group.runs for name in run.constraints})
+    rows = [row | {"constraint": name} for name in names for row in numbers.cost_rows(groups, name, "episodes")]
+    if len({row["episodes"] for row in rows}) > 1:
+        shown = [row | {"scenario": f"{row['scenario']}: {row['constraint']}"} for row in rows]
+        caption = f"Cost of each constraint in training, and its limit. {SEEDS}"
+        yield Drawing("constraints", caption, rows, draw.curves(shown, "episodes", "cost"))
+
+
+def _outcomes(groups: Sequence[Group]) -> Iterator[Drawing]:
     rows = numbers.outcome_rows(groups)
     if rows:
+        named = [row | {"outcome": numbers.OUTCOMES[row["outcome"]]} for row in rows]
+        colours = {numbers.OUTCOMES[name]: colour for name, colour in style.OUTCOME_COLOURS.items()}
         caption = "How lives ended at the end of training, mean over seeds."
-        yield Drawing("outcomes", caption, rows, draw.outcomes(rows))
-    yield from _comparisons(groups)
-    yield from _ablations(groups)
+        figure = draw.stacked(named, "outcome", "share", colours, "share of lives", 1.0)
+        yield Drawing("outcomes", caption, rows, figure)
 
 
-def _curves(groups: Sequence[Group]) -> Iterator[Drawing]:
-    for quantity in numbers.CURVES:
-        for axis in AXES:
-            rows = numbers.curve_rows(groups, quantity.key, axis, quantity.pool)
-            if rows:
-                caption = f"{quantity.label.capitalize()} against {AXES[axis]}. {SEEDS}"
-                figure = draw.curves(rows, axis, quantity.label)
-                yield Drawing(f"{quantity.name}_by_{axis}", caption, rows, figure)
-
-
-def _costs(groups: Sequence[Group]) -> Iterator[Drawing]:
-    for constraint in sorted({name for group in groups for run in group.runs for name in run.constraints}):
-        rows = numbers.cost_rows(groups, constraint, "episodes")
-        if rows:
-            caption = f"Cost of the constraint {constraint} in training, and its limit. {SEEDS}"
-            yield Drawing(f"cost_{constraint}", caption, rows, draw.costs(rows, "episodes", constraint))
-
-
-def _comparisons(groups: Sequence[Group]) -> Iterator[Drawing]:
+def _comparisons(groups: Sequence[Group], everything: bool) -> Iterator[Drawing]:
     several_labels = len({group.label for group in groups}) > 1
     several_seeds = any(len(group.runs) > 1 for group in groups)
-    for quantity, pool in (("return", False), ("success", True)):
+    for quantity, pool in (("return", False), *([("success", True)] if everything else [])):
         label = draw.QUANTITY_LABELS[quantity]
-        rows = numbers.profile_rows(groups, quantity, pool)
-        if rows and several_seeds:
-            caption = f"Performance profile: share of runs that end above a given value ({label})."
-            yield Drawing(f"profile_{quantity}", caption, rows, draw.profiles(rows, label))
         rows = numbers.improvement_rows(groups, quantity)
         if rows and several_labels and several_seeds:
             caption = f"Probability that a run of X ends above a run of Y ({label}), 95 % interval."
             yield Drawing(f"improvement_{quantity}", caption, rows, draw.improvement(rows, label))
+        rows = numbers.profile_rows(groups, quantity, pool) if everything and several_seeds else []
+        if rows:
+            caption = f"Performance profile: share of runs that end above a given value ({label})."
+            yield Drawing(f"profile_{quantity}", caption, rows, draw.profiles(rows, label))
 
 
 def _ablations(groups: Sequence[Group]) -> Iterator[Drawing]:

@@ -10,9 +10,10 @@ from typing import Any
 
 import yaml
 
+from maip3o.config.identity import flat
 from maip3o.errors import UserError
 from maip3o.report.records import SUFFIX, read_records, record_file
-from maip3o.report.runs import Run, flatten, is_number
+from maip3o.report.runs import Run, is_number
 
 RUN_MARKS = (".hydra", "metrics.jsonl", "status.json", "checkpoints")
 
@@ -107,7 +108,7 @@ def read_run(directory: Path) -> tuple[Run, str]:
         scenario=scenario,
         algo=algo,
         seed=seed,
-        settings=flatten(config),
+        settings=flat(config),
         records=records,
         versions=_read_optional(directory / "versions.json") or {},
         status=_read_optional(directory / "status.json") or {},

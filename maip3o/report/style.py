@@ -28,6 +28,7 @@ OUTCOME_COLOURS = {
     "fell": "#D55E00",
     "cut": "#EEEEEE",
 }
+TIMES = {"sampling and evaluation": "#56B4E9", "update": "#0072B2"}
 SETTINGS: dict[Any, Any] = {
     "font.size": 8,
     "axes.titlesize": 8,

@@ -28,14 +28,16 @@ class Quantity:
     key: str
     label: str
     pool: bool = False  # of one unit in every scenario, so scenarios may be pooled
+    usual: bool = False  # drawn without all=true
 
 
 CURVES = (
-    Quantity("return", "evaluation/full/return", "return per episode"),
+    Quantity("return", "evaluation/full/return", "return per episode", usual=True),
     Quantity("return_to_first_failure", "evaluation/first/return", "return to first failure"),
     Quantity("success", "evaluation/full/success", "share of lives that arrive", pool=True),
     Quantity("eliminated", "evaluation/full/eliminated", "share of lives eliminated", pool=True),
-    Quantity("training_return", "rollout/return", "return per episode in training"),
+    Quantity("speed", "evaluation/full/speed", "mean speed of a life", usual=True),
+    Quantity("training_return", "rollout/return", "return per episode in training", usual=True),
 )
 OUTCOMES = {
     "success": "arrived",
@@ -139,6 +141,21 @@ def outcome_rows(groups: Sequence[Group]) -> list[Row]:
                     {"scenario": group.scenario, "label": group.label, "outcome": outcome}
                     | {"share": float(known.mean()), "runs": len(known)}
                 )
+    return rows
+
+
+def time_rows(groups: Sequence[Group]) -> list[Row]:
+    """Mean hours of a run over seeds: the updates, and all the rest, which is mostly simulation."""
+    rows = []
+    for group in groups:
+        hours = float(np.mean([run.total("seconds") for run in group.runs])) / 3600.0
+        update, sample = (
+            sum(float(run.series(f"speed/{part}_seconds")[1].sum()) for run in group.runs)
+            for part in ("update", "sample")
+        )
+        share = update / (update + sample) if update + sample else 0.0
+        for part, size in (("sampling and evaluation", hours * (1.0 - share)), ("update", hours * share)):
+            rows.append({"scenario": group.scenario, "label": group.label, "part": part, "hours": size})
     return rows
 
 
