@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib
 import numpy as np
@@ -41,7 +41,7 @@ def _lines(panel: Axes, rows: Sequence[Row], labels: Sequence[str], x: str, y: s
         if not whole.all():
             begins = max(int(whole.sum()) - 1, 0)
             panel.plot(at[begins:], value[begins:], linewidth=0.7, linestyle=":", color=look["color"])
-        step = "post" if "drawstyle" in extra else None
+        step: Literal["post"] | None = "post" if "drawstyle" in extra else None
         panel.fill_between(at, low, high, step=step, color=look["color"], alpha=0.18, linewidth=0)
 
 
