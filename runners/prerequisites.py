@@ -14,6 +14,9 @@ def require_sound_world(config: Config) -> Config:
     """The world that the scenario names takes it, and knows the costs of all constraints."""
     world = find_world(config.scenario)
     world.check(config.scenario)
+    if config.scenario.costs and not world.takes_costs:
+        name, settings = next(iter(config.scenario.costs.items()))
+        raise UserError(f"constraints.{name}.{next(iter(settings))}: the costs of this world take no parameters")
     kinds = world.costs(config.scenario)
     if config.algo.method != "ppo" and not config.constraints:
         raise UserError(f"constraints: algo.method={config.algo.method} needs at least one ({', '.join(kinds)})")

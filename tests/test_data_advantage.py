@@ -11,6 +11,7 @@ from maip3o.data.advantage import gae
 from maip3o.data.batch import make_batch
 from maip3o.data.episode import Episode
 from maip3o.data.returns import compute_returns
+from maip3o.envs.contract import Cost
 from maip3o.envs.driving.outcomes import Cause, driving_spec
 from maip3o.envs.toy import ToyEnv
 
@@ -44,7 +45,7 @@ def labelled_episode() -> Episode:
         final_hidden=np.zeros((1, 0), np.float32),
         life_end=ends,
         life_measurements=np.zeros((len(ends), 2), np.float32),
-        world=driving_spec(1, 2, ("termination",)),
+        world=driving_spec(1, 2, (Cost("termination", "event"),)),
         seconds_simulate=0.0,
         seconds_infer=0.0,
     )

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.driving.backend import RawStep, empty_raw_step
+from maip3o.envs.driving.costs import driving_costs
 from maip3o.envs.driving.outcomes import Cause
 from maip3o.envs.driving.rules import SlotEnv
 from maip3o.envs.parallel import ParallelDriving
 from maip3o.errors import UserError
 
-COSTS = ("termination", "crash", "off_road")
+NAMES = ("termination", "crash", "off_road")
+COSTS = driving_costs(ScenarioConfig(name="scripted"), NAMES)
 A, SIZE = 4, 3
 
 
@@ -196,9 +200,43 @@ def test_bad_seeds_are_refused(seed: object) -> None:
         SlotEnv(Scripted(), "all", COSTS).reset(seed)  # type: ignore[arg-type]
 
 
-def test_unknown_constraint_lists_the_known_ones() -> None:
-    with pytest.raises(UserError, match="termination, crash, off_road"):
-        SlotEnv(Scripted(), "all", ["speeding"])  # type: ignore[arg-type]
+def too_fast(raw: RawStep, eliminated: np.ndarray, *, factor: float) -> np.ndarray:
+    """A cost from outside the package."""
+    return factor * (raw.speed > 1.0).astype(np.float32)
+
+
+def scenario_with(**costs: dict[str, Any]) -> ScenarioConfig:
+    return ScenarioConfig(name="scripted", costs=costs)
+
+
+def test_costs_take_parameters_and_may_come_from_outside() -> None:
+    own = {"cost": f"{__name__}:too_fast", "factor": 3}
+    costs = driving_costs(scenario_with(hurry={"cost": "speed", "threshold": 2.0}, own=own), ("hurry", "own", "crash"))
+    assert [(cost.declared.name, cost.declared.kind) for cost in costs] == [
+        ("hurry", "count"),
+        ("own", "count"),
+        ("crash", "event"),
+    ]
+    raw = Scripted([(0, "crash_vehicle")]).step(np.zeros((A, 2)))
+    raw.speed[:3] = (0.5, 1.5, 2.5)
+    nobody = np.zeros(A, bool)
+    assert costs[0].function(raw, nobody)[:3].tolist() == [0, 0, 1]
+    assert costs[1].function(raw, nobody)[:3].tolist() == [0, 3, 3]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"cost": "sped"}, r"constraints\.x\.cost=sped: known are termination, crash, off_road, speed, or package"),
+        ({"cost": "nowhere:f"}, r"constraints\.x\.cost=nowhere:f: cannot be imported"),
+        ({"cost": "speed", "limits": 1}, r"constraints\.x\.limits=1: this cost takes threshold"),
+        ({"cost": "speed", "threshold": "fast"}, r"constraints\.x\.threshold=fast: must be a number"),
+        ({"cost": f"{__name__}:too_fast"}, r"constraints\.x: its cost needs factor"),
+    ],
+)
+def test_a_wrong_cost_is_refused_in_one_line(settings: dict[str, Any], expected: str) -> None:
+    with pytest.raises(UserError, match=expected):
+        driving_costs(scenario_with(x=settings), ["x"])
 
 
 def pettingzoo(*steps: list[tuple[int, str]], respawn: bool = False) -> ParallelDriving:

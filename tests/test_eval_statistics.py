@@ -61,7 +61,7 @@ def make_episode(seed: int, ends: list[tuple[int, int, Cause]], length: int, slo
         final_hidden=np.zeros((int(cut.sum()), 1), dtype=np.float32),
         life_end=lives,
         life_measurements=np.tile(np.float32([0.5, 4.0]), (len(lives), 1)),
-        world=driving_spec(1, 2, ("termination",)),
+        world=driving_spec(1, 2, (Cost("termination", "event"),)),
         seconds_simulate=0.0,
         seconds_infer=0.0,
     )

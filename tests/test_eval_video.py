@@ -10,6 +10,7 @@ import pytest
 from eval_footage import ARRIVAL, CRASH, STEPS, make_footage
 
 from maip3o.data.statistics import EpisodeTable
+from maip3o.envs.contract import Cost
 from maip3o.envs.driving.outcomes import Cause, driving_spec
 from maip3o.errors import RunError
 from maip3o.video import palette
@@ -19,7 +20,7 @@ from maip3o.video.frames import FPS, FREEZE_SECONDS, HOLD_SECONDS, Scene, clip_f
 from maip3o.video.scene import Camera
 from maip3o.video.text import draw_text, fit_text, text_width
 
-WORLD = driving_spec(1, 2, ("termination",))
+WORLD = driving_spec(1, 2, (Cost("termination", "event"),))
 
 
 def count_near(image: np.ndarray, colour: palette.Colour, tolerance: int = 12) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import difflib
+from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
 from omegaconf import MISSING, DictConfig, OmegaConf
@@ -26,6 +27,7 @@ class ScenarioConfig:
     settings: dict[str, Any] = field(default_factory=dict)  # what other worlds know besides
     id: str = ""  # the task, in worlds that have several
     cost: str = ""  # where a foreign world's cost comes from: a key of its info, or package.module:function
+    costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of constraints: another function, its parameters
     paper_alpha: float = 0.5  # alpha of algo=ip3o_paper: the paper has one for each suite
     initial_mean: list[float] | None = None  # of the actions before any learning; null: the world's own
     initial_std: list[float] | None = None
@@ -156,7 +158,8 @@ def from_dict(content: Any) -> Config:
 
 
 def _converted(content: dict[str, Any]) -> dict[str, Any]:
-    """Configs of older checkpoints and records, whose first actions and penalties stood elsewhere."""
+    """Configs as people write them, and those of older checkpoints and records."""
+    content = _with_costs(content)
     if "model" not in content:
         return content
     model, scenario = dict(content["model"]), content.get("scenario", {})
@@ -165,6 +168,22 @@ def _converted(content: dict[str, Any]) -> dict[str, Any]:
     if old != list(usual.values()):
         scenario = {**scenario, "initial_mean": [0.0, old[0]], "initial_std": old[1:]}
     return {**content, "model": model, "scenario": scenario, "algo": _converted_algo(content.get("algo", {}))}
+
+
+def _with_costs(content: dict[str, Any]) -> dict[str, Any]:
+    """What stands beside a constraint's limit and says what it costs belongs to the scenario's world."""
+    own = [item.name for item in fields(ConstraintConfig)]
+    limits, costs = dict(content.get("constraints", {})), {}
+    for name, constraint in limits.items():
+        if isinstance(constraint, dict):
+            # `limits` is a slip of the pen, for omegaconf to refuse.
+            others = {k: v for k, v in constraint.items() if not difflib.get_close_matches(k, own, cutoff=0.8)}
+            limits[name] = {key: value for key, value in constraint.items() if key not in others}
+            costs |= {name: others} if others else {}
+    if not costs:
+        return content
+    scenario = content.get("scenario", {})
+    return {**content, "constraints": limits, "scenario": {**scenario, "costs": {**scenario.get("costs", {}), **costs}}}
 
 
 def _converted_algo(algo: dict[str, Any]) -> dict[str, Any]:

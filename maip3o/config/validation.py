@@ -46,6 +46,8 @@ RULES: dict[str, Check] = {
     "device": (lambda x: x in ("auto", "cpu") or x.split(":")[0] == "cuda", "must be auto, cpu, cuda or cuda:<number>"),
     "checkpoint_every_episodes": COUNT_OR_0,
     "scenario.name": NAME,
+    "scenario.num_agents": COUNT,
+    "scenario.horizon": COUNT,
     "algo.name": NAME,
     "algo.penalty.eta": NOT_NEGATIVE,
     "algo.penalty.eta_start": (lambda x: x is None or 0 <= x < math.inf, "must be 0 or above and finite, or null"),

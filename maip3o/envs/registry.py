@@ -25,6 +25,7 @@ class World:
     check: Callable[[ScenarioConfig], None] = _nothing  # raises a UserError that names the key
     inspect: Callable[[ScenarioConfig], None] = _nothing  # the same, by the simulator itself: it may take seconds
     observation_size: Callable[[ScenarioConfig], int] | None = None  # if it can be known without an environment
+    takes_costs: bool = False  # a constraint may name another cost function and its parameters (scenario.costs)
     protocols: tuple[str, ...] = ("full",)  # of an evaluation; with `first` also until the first failure of any agent
     films: bool = False  # its environments are driving.views.DrivingEnv: films and replays can be made
 

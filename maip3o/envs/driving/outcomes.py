@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 
 from maip3o.envs.contract import RUNNING, Cost, Measurement, Outcome, WorldSpec
-from maip3o.envs.driving.costs import KINDS
 
 
 class Cause(IntEnum):
@@ -41,8 +39,7 @@ MEASUREMENTS = (
 )
 
 
-def driving_spec(observation_size: int, action_size: int, cost_names: Sequence[str]) -> WorldSpec:
-    costs = tuple(Cost(name, KINDS[name]) for name in cost_names)
+def driving_spec(observation_size: int, action_size: int, costs: tuple[Cost, ...]) -> WorldSpec:
     return WorldSpec(
         observation_size,
         action_size,

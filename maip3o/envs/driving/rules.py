@@ -8,7 +8,7 @@ import numpy as np
 
 from maip3o.envs.contract import BoolArray, FloatArray, IntArray, StepResult
 from maip3o.envs.driving.backend import Backend, RawStep
-from maip3o.envs.driving.costs import cost_functions
+from maip3o.envs.driving.costs import DrivingCost
 from maip3o.envs.driving.outcomes import Cause, driving_spec
 from maip3o.envs.driving.views import CarStates, RoadMap
 from maip3o.envs.scenarios import END_RULES
@@ -27,16 +27,17 @@ class SlotEnv:
         self,
         backend: Backend,
         end_rule: str,
-        cost_names: Sequence[str],
+        costs: Sequence[DrivingCost],
         encode: Callable[[FloatArray], FloatArray] = np.copy,
     ) -> None:
         if end_rule not in END_RULES:
             raise UserError(f"scenario.end_rule={end_rule}: must be one of {', '.join(END_RULES)}")
         self.end_rule = end_rule  # training and evaluation change it between episodes: an engine takes seconds to start
-        self._costs = cost_functions(cost_names)
+        self._costs = [cost.function for cost in costs]
         self._backend, self._encode = backend, encode
         self.num_slots = backend.num_slots
-        self.spec = driving_spec(backend.observation_size, backend.action_size, cost_names)
+        declared = tuple(cost.declared for cost in costs)
+        self.spec = driving_spec(backend.observation_size, backend.action_size, declared)
         self._allowed = np.inf
         self._eliminated = 0
         self._alive = np.zeros(self.num_slots, dtype=np.bool_)

@@ -7,7 +7,7 @@ import numpy as np
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import ArrayEnv
 from maip3o.envs.driving.backend import Backend
-from maip3o.envs.driving.costs import KINDS
+from maip3o.envs.driving.costs import driving_costs, known_costs
 from maip3o.envs.driving.lean_import import import_metadrive
 from maip3o.envs.driving.observation import observation_size
 from maip3o.envs.driving.rules import SlotEnv
@@ -18,8 +18,9 @@ from maip3o.envs.scenarios import check_scenario, load_scenario, scenario_names
 def _make(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> ArrayEnv:
     from maip3o.envs.driving.near import near_encoding  # late: numba takes half a second to load
 
+    costs = driving_costs(scenario, cost_names)  # before an engine starts: a wrong one is refused
     encode = near_encoding(scenario) if scenario.observation == "near" else np.copy
-    return SlotEnv(_make_backend(scenario), scenario.end_rule, cost_names, encode)
+    return SlotEnv(_make_backend(scenario), scenario.end_rule, costs, encode)
 
 
 def _make_backend(scenario: ScenarioConfig) -> Backend:
@@ -32,6 +33,11 @@ def _make_backend(scenario: ScenarioConfig) -> Backend:
     from maip3o.envs.driving.stock import StockBackend
 
     return StockBackend(scenario)
+
+
+def _check(scenario: ScenarioConfig) -> None:
+    check_scenario(scenario)
+    driving_costs(scenario, list(scenario.costs))
 
 
 def _inspect(scenario: ScenarioConfig) -> None:
@@ -56,8 +62,9 @@ def _inspect(scenario: ScenarioConfig) -> None:
 
 WORLD = World(
     make=_make,
-    costs=lambda scenario: KINDS,
-    check=check_scenario,
+    costs=known_costs,
+    takes_costs=True,
+    check=_check,
     inspect=_inspect,
     observation_size=observation_size,
     protocols=("first", "full"),
