@@ -36,7 +36,16 @@ def test_all_scenarios_are_there() -> None:
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_scenario_file_gives_every_field_and_is_valid(name: str) -> None:
     values = OmegaConf.load(FOLDER / f"{name}.yaml").scenario
-    general = {"world", "settings", "initial_mean", "initial_std", "id", "cost", "paper_alpha"}  # driving has its own
+    general = {
+        "world",
+        "settings",
+        "initial_mean",
+        "initial_std",
+        "id",
+        "cost",
+        "costs",
+        "paper_alpha",
+    }  # driving has its own
     assert set(values) == {field.name for field in fields(ScenarioConfig)} - general
     scenario = load_scenario(name)
     check_scenario(scenario)

@@ -173,7 +173,8 @@ def _converted(content: dict[str, Any]) -> dict[str, Any]:
 def _with_costs(content: dict[str, Any]) -> dict[str, Any]:
     """What stands beside a constraint's limit and says what it costs belongs to the scenario's world."""
     own = [item.name for item in fields(ConstraintConfig)]
-    limits, costs = dict(content.get("constraints", {})), {}
+    costs: dict[str, Any] = {}
+    limits = dict(content.get("constraints", {}))
     for name, constraint in limits.items():
         if isinstance(constraint, dict):
             # `limits` is a slip of the pen, for omegaconf to refuse.
