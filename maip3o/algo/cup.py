@@ -8,6 +8,7 @@ with r still against the policy that sampled, and multipliers as in PPO-Lagrangi
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from maip3o.algo.ppo_lagrangian import PPOLagrangian
@@ -19,7 +20,9 @@ from maip3o.algo.view import PolicyData, PolicyView, Replay, Sample
 class CUP(PPOLagrangian):
     def update(self, view: PolicyView, data: PolicyData) -> dict[str, float]:
         self.multiplier = self.rule.step(data.constraints)
+        _forget_momentum(view.optimiser)
         metrics, _ = run_epochs(view, lambda sample: sample.reward_loss)
+        _forget_momentum(view.optimiser)
         improved = view.replay()
         second, _ = run_epochs(view, lambda sample: self.projection(sample, improved), reference=improved)
         metrics["policy/projection_steps"] = second["policy/steps"]
@@ -32,3 +35,9 @@ class CUP(PPOLagrangian):
         weight = self.multiplier * (1.0 - algo.cost_gamma * algo.cost_gae_lambda) / (1.0 - algo.cost_gamma)
         cost = sample.ratio * (sample.cost_advantage @ weight.to(sample.cost_advantage))
         return (sample.kl_to(improved) + cost).mean()
+
+
+def _forget_momentum(optimiser: torch.optim.Optimizer) -> None:
+    """The two phases pull in opposite directions: ten steps of Adam would still go the way of the other one."""
+    for state in optimiser.state.values():
+        state["exp_avg"].zero_()
