@@ -19,7 +19,7 @@ from maip3o.models.actor import Actor, gaussian_kl, log_prob
 from maip3o.models.mlp import torch_path
 
 MAX_RATIO_ERROR = 1e-4
-REPLAYED_CHUNKS = 150  # at a time: what they need stays in a core's cache
+REPLAYED_STEPS = 2400  # at a time: what they need stays in a core's cache
 
 
 @dataclass(slots=True)
@@ -125,9 +125,9 @@ class PolicyView:
         return Replay(mean, log_std, log_prob(self.data.action, mean, log_std))
 
     def everything(self) -> Iterator[Packed]:
-        """All steps, a few chunks at a time, in order."""
-        count = len(self._chunks.start)
-        for chosen in np.array_split(np.arange(count), -(-count // REPLAYED_CHUNKS)):
+        """All steps, some chunks at a time, in order."""
+        parts = min(-(-len(self.data.action) // REPLAYED_STEPS), len(self._chunks.start))
+        for chosen in np.array_split(np.arange(len(self._chunks.start)), parts):
             yield pack(self._chunks, chosen)
 
     def mean_kl(self, reference: Replay | None = None) -> float:
