@@ -1,19 +1,22 @@
 """resume=<run directory>: its own config, honest changes only."""
 
+import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
 import yaml
 
+from maip3o.config.algorithms import METHODS
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint, loop
 from maip3o.runners import command as train
 from maip3o.runners.compose import compose
 from maip3o.runners.pool import Pool
 from maip3o.runners.resume import continued_config, refuse_another_experiment
-from tests.toy_run import InlineWorker, toy_config, train_inline
+from tests.toy_run import InlineWorker, final_state, toy_config, train_inline
 
 CONF = str(Path(__file__).parent / "conf")
 FIRST = ["+scenario=toy", "algo=mappo", "total_episodes=4", "episodes_per_iteration=4", "algo.lr=0.002", "seed=5"]
@@ -161,6 +164,25 @@ def test_a_damaged_last_checkpoint_is_put_aside_for_the_newest_intact_one(
     ours, theirs = (checkpoint.load(tmp_path / name / "checkpoints" / "last.pt") for name in ("whole", "torn"))
     for name, tensor in ours.learner["actor"].items():
         assert tensor.equal(theirs.learner["actor"][name])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_algorithm_goes_on_with_all_its_state(method: str, tmp_path: Path) -> None:
+    """Multipliers, Adam's averages, PID terms: the same weights, and the same lines in the log, slopes included."""
+    config = toy_config(total_episodes=12)
+    config.algo.method = method
+    train_inline(config, tmp_path / "whole")
+    train_inline(replace(config, total_episodes=8), tmp_path / "halved")
+    train_inline(config, tmp_path / "halved", prolong=True)
+    assert final_state(tmp_path / "halved") == final_state(tmp_path / "whole")
+    assert logged(tmp_path / "halved") == logged(tmp_path / "whole")
+
+
+def logged(directory: Path) -> list[dict[str, float]]:
+    """The lines of the iterations, without the clock."""
+    records = [json.loads(line) for line in (directory / "metrics.jsonl").read_text().splitlines()]
+    lines = [record for record in records if record["kind"] == "iteration"]
+    return [{key: value for key, value in line.items() if "second" not in key} for line in lines]
 
 
 def test_command_goes_on_and_remembers_the_new_length(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,6 +100,7 @@ def test_evaluation_does_not_disturb_training(undisturbed: Path, tmp_path: Path)
 def test_same_bytes_after_twenty_kills(tmp_path: Path) -> None:
     """kill -9 of the trainer at random moments; last.pt can be loaded after each."""
     config = toy_config(total_episodes=600)  # more than twenty trainers can do, also on a fast machine
+    config.algo.method = "cppo_pid"  # it has a memory of its own
     config.evaluation.every_episodes = 40
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.toy_warm"])
