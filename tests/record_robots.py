@@ -1,9 +1,9 @@
-"""Record tests/robot_traces.npz: what the published packages do on the software of their time.
+"""Record tests/data/robots.npz: what the published packages do on the software of their time.
 
 Run it with a Python that has them: safety-gymnasium 1.0.0 with gymnasium 0.28.1 and mujoco 2.3.3 (the defaults of its
 colours made factories, as Python 3.11 asks), and bullet-safety-gym 1.4.0.
 
-    python tests/record_robots.py tests/robot_traces.npz
+    python tests/record_robots.py tests/data/robots.npz
 """
 
 import random

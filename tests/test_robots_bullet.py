@@ -18,7 +18,7 @@ from maip3o.envs.robots.bullet_safety_gym import TIME
 from maip3o.errors import UserError
 from tests.record_robots import BULLET, SEED, actions
 
-TRACES = Path(__file__).parent / "robot_traces.npz"
+TRACES = Path(__file__).parent / "data" / "robots.npz"
 
 
 def scenario(name: str, **changes: Any) -> ScenarioConfig:

@@ -18,7 +18,7 @@ from maip3o.envs.robots.safety_gymnasium import import_builder
 from maip3o.errors import UserError
 from tests.record_robots import NAVIGATION, SEED, actions
 
-TRACES = Path(__file__).parent / "robot_traces.npz"
+TRACES = Path(__file__).parent / "data" / "robots.npz"
 SENSORS = {"Point": 12, "Car": 24}  # numbers of an observation before what lies where
 
 
