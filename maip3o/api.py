@@ -15,9 +15,10 @@ from maip3o.config.overrides import add_plus
 from maip3o.config.schema import RunnerConfig
 from maip3o.envs.contract import FloatArray
 from maip3o.errors import UserError
-from maip3o.evaluation.procedure import Cameraman, Evaluation
+from maip3o.evaluation.filming import Cameraman, require_view
+from maip3o.evaluation.procedure import Evaluation
 from maip3o.evaluation.request import Request
-from maip3o.evaluation.run import drive, evaluated_config, require_films
+from maip3o.evaluation.run import drive, evaluated_config
 from maip3o.policy import Policy
 from maip3o.policy import load_policy as _load_policy
 from maip3o.runners.command import check
@@ -25,7 +26,6 @@ from maip3o.runners.compose import compose
 from maip3o.runners.pool import make_pool
 from maip3o.runners.run import run as _run
 from maip3o.video.encode import write_mp4
-from maip3o.video.frames import clip_frames
 
 __all__ = ["Run", "evaluate", "film", "load_policy", "train"]
 
@@ -96,10 +96,10 @@ def film(policy: Run | Policy | str, path: str | Path, seed: int = 0, **options:
     policy = _policy(policy)
     request = _request(policy, options)
     config = evaluated_config(policy, request, request.num_agents[0] if request.num_agents else None)
-    require_films(config.scenario)
+    require_view(config.scenario)
     with make_pool(RunnerConfig(), 1) as pool:
         camera = Cameraman(pool, Evaluation(config, request.deterministic), request.protocols(config.scenario)[-1])
-        write_mp4(Path(path), clip_frames(camera.footage(policy, seed)))
+        write_mp4(Path(path), *camera.clip(policy, seed))
     return Path(path)
 
 

@@ -15,7 +15,8 @@ from maip3o.envs import load_scenario, make_array_env, observation_layout
 from maip3o.envs.driving.near import NearEncoding, linear_lidar, near_encoding, outline
 from maip3o.envs.driving.world import WORLD
 from maip3o.errors import UserError
-from maip3o.evaluation.procedure import Cameraman, Evaluation
+from maip3o.evaluation.filming import Cameraman
+from maip3o.evaluation.procedure import Evaluation
 from maip3o.evaluation.request import Request
 from maip3o.evaluation.run import evaluated_config
 from maip3o.policy import load_policy

@@ -116,7 +116,7 @@ def test_an_episode_is_a_pure_function_of_its_seed() -> None:
 def test_physics_that_break_down_end_the_life() -> None:
     env = make("PointGoal1")
     env.reset(0)
-    env._robot._data.qvel[0] = np.nan  # type: ignore[attr-defined]
+    env.robot._data.qvel[0] = np.nan  # type: ignore[attr-defined]
     now = env.step(np.zeros((1, 2)))
     assert (now.over, now.terminated[0], now.outcome[0], now.reward[0]) == (True, True, UNSTABLE, -10.0)
     assert np.isfinite(now.final_observation).all()

@@ -125,7 +125,8 @@ def card_table(title: str, cards: dict[str, dict[str, Any]]) -> Table:
         limit = parts[0]["limit"]
         share = parts[0]["kind"] == "event" and parts[0]["unit"] == "per_agent"
         costs = [part["cost"] for part in parts]
-        _add_row(table, f"{name} cost (limit {limit:g})", costs, "share" if share else "number")
+        label = name if name == "cost" else f"{name} cost"
+        _add_row(table, f"{label} (limit {limit:g})", costs, "share" if share else "number")
         table.add_row("  limit", *(_coloured(part["verdict"]) for part in parts))
         table.add_row("  CVaR, worst 10 % of episodes", *(f"{part['cvar']:.2f}" for part in parts))
         _add_row(table, "  episodes within the limit", [part["episodes_within_limit"] for part in parts], "share")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from maip3o.config.schema import RunnerConfig
 from maip3o.errors import UserError
-from maip3o.evaluation.procedure import Cameraman, Evaluation, require_fitting_observation
+from maip3o.evaluation.filming import Cameraman, require_view
+from maip3o.evaluation.procedure import Evaluation, require_fitting_observation
 from maip3o.evaluation.request import Request
-from maip3o.evaluation.run import evaluated_config, require_films
+from maip3o.evaluation.run import evaluated_config
 from maip3o.policy import Policy, load_policy, run_directory
 from maip3o.runners.directory import require_writable
 from maip3o.runners.pool import make_pool
@@ -27,7 +28,7 @@ def make_page(
     """The page of these held-out episodes; returns its path."""
     policy = load_policy(request.checkpoint)
     config = evaluated_config(policy, request, num_agents)
-    require_films(config.scenario)
+    require_view(config.scenario, page=True)
     path = _page_path(out, policy)
     require_writable(path.parent, "out")
     with make_pool(RunnerConfig(), 1) as pool:

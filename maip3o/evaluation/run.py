@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 
 from maip3o.config.identity import fingerprint
-from maip3o.config.schema import Config, RunnerConfig, ScenarioConfig
+from maip3o.config.schema import Config, RunnerConfig
 from maip3o.config.validation import validate_keys
-from maip3o.envs.registry import find_world
 from maip3o.errors import UserError
 from maip3o.evaluation.card import card_table
 from maip3o.evaluation.files import write_evaluation
-from maip3o.evaluation.procedure import Evaluation, evaluate, film, require_fitting_observation
+from maip3o.evaluation.filming import film, require_camera, require_view
+from maip3o.evaluation.procedure import Evaluation, evaluate, require_fitting_observation
 from maip3o.evaluation.request import Request
 from maip3o.policy import Policy, load_policy, run_directory
 from maip3o.runners.directory import require_writable
@@ -29,11 +29,14 @@ def carry_out(request: Request) -> Path:
     """Evaluate as the request says; returns the path of evaluation.json."""
     policy = load_policy(request.checkpoint)
     rival = load_policy(request.versus) if request.versus else None
+    here = evaluated_config(policy, request, None)
     if request.video or request.replay:
-        require_films(evaluated_config(policy, request, None).scenario)
+        require_view(here.scenario, page=request.replay or request.versus is not None)
     folder, videos = output_folders(request, policy)
     console = Console() if sys.stdout.isatty() else Console(width=120)  # in a log or a pipe
     with make_pool(RunnerConfig(), request.num_workers) as pool:
+        if request.video:
+            require_camera(pool, here)
         evaluations = drive(pool, policy, request, rival)
         wishes = {"video": request.video, "gif": request.gif, "replay": request.replay}
         clips = film(pool, policy, rival, evaluations[0], videos, **wishes) if videos else []
@@ -80,11 +83,6 @@ def evaluated_config(policy: Policy, request: Request, num_agents: int | None) -
         scenario = replace(scenario, backend=request.backend)
     here = replace(policy.config, scenario=scenario, runner=RunnerConfig(), device="cpu", resume=None)
     return require_sound_world(validate_keys(here))
-
-
-def require_films(scenario: ScenarioConfig) -> None:
-    if not find_world(scenario).films:
-        raise UserError(f"scenario.world={scenario.world}: its episodes cannot be filmed or replayed yet")
 
 
 def output_folders(request: Request, policy: Policy) -> tuple[Path, Path | None]:

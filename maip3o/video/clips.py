@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from maip3o.data.statistics import EpisodeTable
+from maip3o.envs.contract import FloatArray
 from maip3o.video.footage import Footage
 from maip3o.video.frames import Scene, moments
 from maip3o.video.text import Image
@@ -17,14 +18,28 @@ BEFORE_STEPS, AFTER_STEPS, LONGEST_WINDOW = 35, 8, 90
 
 
 def outcome_seeds(table: EpisodeTable) -> dict[str, int]:
-    """Outcome -> seed of the episode with the largest share of it; outcomes that never happened are not in it.
+    """Outcome -> seed of the episode with the largest share of it; outcomes that never happened are not in it."""
+    names = [outcome.name for outcome in table.world.outcomes[1:] if outcome.kind != "cut"]
+    return _a_film_each(table, {name: table.outcomes[name] / table.lives for name in names})
 
-    An episode has one film: an outcome seen only where another was filmed gets none. Ties go to the lower seed.
+
+def telling_seeds(table: EpisodeTable) -> dict[str, int]:
+    """What to show of a robot -> seed: the episode nearest the median return, the costliest, one of each failure."""
+    scores: dict[str, FloatArray] = {"typical": 1.0 / (1.0 + np.abs(table.reward - np.median(table.reward)))}
+    if table.cost.shape[1]:
+        scores["costliest"] = table.cost[:, 0]
+    failures = [outcome.name for outcome in table.world.outcomes if outcome.kind == "failure"]
+    return _a_film_each(table, scores | {name: table.outcomes[name] for name in failures})
+
+
+def _a_film_each(table: EpisodeTable, scores: Mapping[str, FloatArray]) -> dict[str, int]:
+    """Name -> seed of the episode with the highest score [E] above 0; ties go to the lower seed.
+
+    An episode has one film: what was seen only where another was filmed gets none.
     """
     seeds: dict[str, int] = {}
-    for name in (outcome.name for outcome in table.world.outcomes[1:] if outcome.kind != "cut"):
-        shares = table.outcomes[name] / table.lives
-        fresh = np.where(np.isin(table.seed, list(seeds.values())), 0.0, shares)
+    for name, score in scores.items():
+        fresh = np.where(np.isin(table.seed, list(seeds.values())), 0.0, score)
         if fresh.max() > 0:
             seeds[name] = int(table.seed[int(fresh.argmax())])
     return seeds

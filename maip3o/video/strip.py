@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import cv2
 import numpy as np
 
@@ -47,30 +49,21 @@ class Strip:
         return self._last[1]
 
     def _draw_summary(self, image: Image, step: int) -> None:
-        footage, width = self.footage, min(self.width, SUMMARY_WIDTH)
-        left, right = 20, width - 20
-        size = next((s for s in range(20, 12, -1) if text_width(footage.policy, s, True) <= right - left), 13)
-        draw_text(image, fit_text(footage.policy, size, right - left, True), left, 16, size, palette.TEXT, bold=True)
-        subtitle = f"{footage.scenario.replace('_', ' ')}  ·  seed {footage.seed}"
-        draw_text(image, fit_text(subtitle, 13, right - left - 60), left, 44, 13, palette.TEXT_DIM)
-        draw_text(image, f"{step * STEP_SECONDS:.1f} s", right, 41, 16, palette.TEXT, bold=True, anchor="right")
-        _bar(image, left, right, 70, 4, step / footage.steps, palette.TEXT_DIM)
-
-        counts = self._counts(step)
-        for column, (number, label, colour) in enumerate(counts):
-            x = left + column * (right - left) / len(counts)
-            draw_text(image, number, x, 84, 24, colour, bold=True)
-            draw_text(image, label, x, 116, 12, palette.TEXT_DIM)
-
-        cost, limit = float(self._costs[step]), footage.limit
-        tone = palette.BAD if cost > limit else palette.GOOD
-        draw_text(image, f"{footage.constraint} cost per car", left, 144, 13, palette.TEXT_DIM)
-        draw_text(image, f"{cost:.2f}", right - 78, 141, 16, tone, bold=True, anchor="right")
-        scale = 1.0 if np.isnan(limit) else max(1.0, limit)
-        _bar(image, left, right, 168, 10, cost / scale, tone)
-        if np.isfinite(limit):
-            draw_text(image, f"limit {limit:.2f}", right, 144, 13, palette.TEXT_DIM, anchor="right")
-            _tick(image, left + (right - left) * limit / scale, 163, 183)
+        footage = self.footage
+        summary = Summary(
+            policy=footage.policy,
+            scenario=footage.scenario,
+            seed=footage.seed,
+            seconds=step * STEP_SECONDS,
+            progress=step / footage.steps,
+            counts=self._counts(step),
+            cost_label=f"{footage.constraint} cost per car",
+            cost=float(self._costs[step]),
+            limit=footage.limit,
+            decimals=2,
+            full=1.0 if np.isnan(footage.limit) else max(1.0, footage.limit),
+        )
+        draw_summary(image, min(self.width, SUMMARY_WIDTH), summary)
 
     def _counts(self, step: int) -> list[tuple[str, str, Colour]]:
         ended = self.footage.cause[:step]
@@ -122,6 +115,50 @@ class Strip:
             bar_left = max(x + 150, bar_right - 110)
             _bar(image, bar_left, bar_right, middle - 3, 7, risk, tone)
             _tick(image, bar_left + (bar_right - bar_left) * min(footage.limit, 1.0), middle - 6, middle + 7)
+
+
+@dataclass(slots=True)
+class Summary:
+    """What an episode amounts to so far."""
+
+    policy: str
+    scenario: str
+    seed: int
+    seconds: float
+    progress: float  # of the episode, in [0, 1]
+    counts: list[tuple[str, str, Colour]]  # number, label, colour
+    cost_label: str
+    cost: float
+    limit: float  # NaN if there is none
+    decimals: int  # of cost and limit
+    full: float  # cost at which its bar is full
+
+
+def draw_summary(image: Image, width: int, summary: Summary) -> None:
+    """The head of a strip, `width` wide and SUMMARY_HEIGHT high."""
+    left, right = 20, width - 20
+    policy = summary.policy
+    size = next((s for s in range(20, 12, -1) if text_width(policy, s, True) <= right - left), 13)
+    draw_text(image, fit_text(policy, size, right - left, True), left, 16, size, palette.TEXT, bold=True)
+    subtitle = f"{summary.scenario.replace('_', ' ')}  ·  seed {summary.seed}"
+    draw_text(image, fit_text(subtitle, 13, right - left - 60), left, 44, 13, palette.TEXT_DIM)
+    draw_text(image, f"{summary.seconds:.1f} s", right, 41, 16, palette.TEXT, bold=True, anchor="right")
+    _bar(image, left, right, 70, 4, summary.progress, palette.TEXT_DIM)
+
+    for column, (number, label, colour) in enumerate(summary.counts):
+        x = left + column * (right - left) / len(summary.counts)
+        draw_text(image, number, x, 84, 24, colour, bold=True)
+        draw_text(image, label, x, 116, 12, palette.TEXT_DIM)
+
+    tone = palette.BAD if summary.cost > summary.limit else palette.GOOD
+    draw_text(image, summary.cost_label, left, 144, 13, palette.TEXT_DIM)
+    number = f"{summary.cost:.{summary.decimals}f}"
+    draw_text(image, number, right - 78, 141, 16, tone, bold=True, anchor="right")
+    _bar(image, left, right, 168, 10, summary.cost / summary.full, tone)
+    if np.isfinite(summary.limit):
+        limit = f"limit {summary.limit:.{summary.decimals}f}"
+        draw_text(image, limit, right, 144, 13, palette.TEXT_DIM, anchor="right")
+        _tick(image, left + (right - left) * summary.limit / summary.full, 163, 183)
 
 
 def _bar(image: Image, left: float, right: float, top: float, height: int, share: float, colour: Colour) -> None:

@@ -68,5 +68,5 @@ WORLD = World(
     inspect=_inspect,
     observation_size=observation_size,
     protocols=("first", "full"),
-    films=True,
+    view="map",
 )

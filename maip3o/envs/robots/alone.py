@@ -33,17 +33,17 @@ class AloneEnv:
 
     def __init__(self, robot: Robot, spec: WorldSpec, scenario: ScenarioConfig) -> None:
         self.spec, self.end_rule = spec, scenario.end_rule  # every rule ends the episode with the only life
-        self._robot, self._horizon = robot, scenario.horizon
+        self.robot, self._horizon = robot, scenario.horizon
         self._time_out = spec.indices("timeout")[0]
         self._time = 0
         self._now = self._blank()
 
     def reset(self, seed: int) -> StepResult:
-        self._robot.reset(seed)
+        self.robot.reset(seed)
         self._time = 0
         now = self._now = self._blank()
         now.alive[0] = now.fresh[0] = True
-        self._robot.observe(now.observation[0])
+        self.robot.observe(now.observation[0])
         return now
 
     def step(self, action: FloatArray) -> StepResult:
@@ -52,13 +52,13 @@ class AloneEnv:
             raise UserError("step() after the end of the episode: call reset(seed) first")
         if np.shape(action) != (1, self.spec.action_size):
             raise UserError(f"action has shape {np.shape(action)}: must be (1, {self.spec.action_size})")
-        reward, costs, outcome, measurements = self._robot.step(action[0])
+        reward, costs, outcome, measurements = self.robot.step(action[0])
         self._time += 1
         now.fresh[0] = False
         now.reward[0] = reward
         now.cost[0] = costs
         now.measurements[0] = measurements
-        self._robot.observe(now.observation[0])
+        self.robot.observe(now.observation[0])
         if outcome or self._time == self._horizon:
             self._end(now, outcome)
         return now
@@ -92,7 +92,7 @@ class AloneEnv:
         )
 
     def close(self) -> None:
-        self._robot.close()
+        self.robot.close()
 
 
 def require_alone(scenario: ScenarioConfig) -> None:

@@ -19,7 +19,9 @@ from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import RUNNING, Cost, FloatArray, Measurement, Outcome, WorldSpec
 from maip3o.envs.registry import World
 from maip3o.envs.robots.alone import AloneEnv, require_alone
+from maip3o.envs.robots.bullet_plan import plan_of
 from maip3o.envs.robots.bullet_safety_gym import TIME, import_task, require_bullet
+from maip3o.envs.robots.views import Plan
 from maip3o.errors import UserError
 
 # Of a step, by name -> the package's key. `cost`, its own sum, is at most 1.
@@ -56,7 +58,6 @@ class BulletRobot:
     """A robots.alone.Robot in a world that lives as long as the episode."""
 
     def __init__(self, name: str, cost_names: tuple[str, ...]) -> None:
-        self.visible = False  # whether a camera may look at the next episode
         self.env: Any = None
         task = _task(name)
         self._name, self._cost_keys = name, [COSTS[task][cost] for cost in cost_names]
@@ -68,7 +69,7 @@ class BulletRobot:
         self.close()
         TIME.now = 0.0
         with _generators_from(seed):
-            self.env = import_task()(self._name, self.visible)
+            self.env = import_task()(self._name)
             self._seen = self.env.reset()[0]
         self._steps = self._goals = 0
 
@@ -92,6 +93,13 @@ class BulletRobot:
 
     def observe(self, out: FloatArray) -> None:
         out[:] = self._seen
+
+    @property
+    def step_seconds(self) -> float:
+        return float(self.env.dt)
+
+    def plan(self) -> Plan:
+        return plan_of(self.env)
 
     def close(self) -> None:
         if self.env is not None:
@@ -123,4 +131,4 @@ def _check(scenario: ScenarioConfig) -> None:
     require_bullet()
 
 
-WORLD = World(make=_make, costs=_costs, check=_check)
+WORLD = World(make=_make, costs=_costs, check=_check, view="plan")

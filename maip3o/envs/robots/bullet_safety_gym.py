@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, redirect_stderr
+from contextlib import contextmanager, redirect_stderr
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -45,38 +45,33 @@ def require_bullet() -> None:
 
 
 @cache
-def import_task() -> Callable[[str, bool], Any]:
-    """A function that makes an environment of a task, by its name: with what only a camera sees, or without."""
+def import_task() -> Callable[[str], Any]:
+    """A function that makes the environment of a task, by its name."""
     import gymnasium
 
-    with warnings.catch_warnings(), _quiet():
+    # The package takes stderr for a file, which in a notebook it is not.
+    with warnings.catch_warnings(), _quiet(), redirect_stderr(sys.__stderr__):
         warnings.simplefilter("ignore")
         import bullet_safety_gym  # noqa: F401
         from bullet_safety_gym.envs import bases, builder
 
     bases.time = TIME
-    builder.RedirectStream = nullcontext  # of a stream that need not be a file, as in a notebook; and nothing comes
+    builder.RedirectStream = _quiet  # likewise of stdout
     for kind in (bases.Body, bases.Link):
         kind.get_state = _remembered(kind.get_state)
 
     class Task(builder.EnvironmentBuilder):
-        visible = True
-
         def _setup_client_and_physics(self, graphics: bool = False) -> Any:
             client = super()._setup_client_and_physics(graphics)
             for name in ("stepSimulation", "resetBasePositionAndOrientation", "resetBaseVelocity", "resetJointState"):
                 setattr(client, name, _forgetting(client, getattr(client, name)))
-            if not self.visible:
-                client.loadURDF = _without_pictures(client.loadURDF)
+            client.loadURDF = _without_pictures(client.loadURDF)
             return client
 
-    class Unseen(Task):
-        visible = False
-
-    def make(name: str, visible: bool) -> Any:
+    def make(name: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its observation space, whose bounds do not fit into float32
-            return (Task if visible else Unseen)(**gymnasium.spec(f"Safety{name}-v0").kwargs)
+            return Task(**gymnasium.spec(f"Safety{name}-v0").kwargs)
 
     return make
 
@@ -116,16 +111,19 @@ def _without_pictures(load: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """pybullet greets on stdout from C++ when it is imported, and the package takes stderr for a file."""
+def _quiet(*_: Any) -> Iterator[None]:
+    """pybullet talks on stdout and stderr from C++, past Python's streams."""
     sys.stdout.flush()
-    kept, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
+    sys.stderr.flush()
+    kept = {stream: os.dup(stream) for stream in (1, 2)}
+    nowhere = os.open(os.devnull, os.O_WRONLY)
     try:
-        with redirect_stderr(sys.__stderr__):
-            yield
+        for stream in kept:
+            os.dup2(nowhere, stream)
+        yield
     finally:
-        ctypes.CDLL(None).fflush(None)  # C++ keeps a buffer of its own
-        os.dup2(kept, 1)
-        os.close(kept)
+        ctypes.CDLL(None).fflush(None)  # C++ keeps buffers of its own
+        for stream, copy in kept.items():
+            os.dup2(copy, stream)
+            os.close(copy)
         os.close(nowhere)

@@ -59,4 +59,4 @@ def _check_id(scenario: ScenarioConfig) -> None:
         raise UserError(f"scenario.id={scenario.id}: must be one of {', '.join(IDS)}")
 
 
-WORLD = World(make=_make, costs=_costs, check=_check)
+WORLD = World(make=_make, costs=_costs, check=_check, view="camera")

@@ -11,9 +11,11 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from maip3o.envs.contract import RUNNING, FloatArray, Outcome
 from maip3o.envs.robots import navigation_kernels as kernels
+from maip3o.envs.robots.mujoco_camera import MujocoCamera, View
 from maip3o.envs.robots.safety_gymnasium import import_builder
 
 SUBSTEPS = 10  # of a control step
@@ -49,6 +51,8 @@ class Course:
         self._found = np.zeros(kernels.KINDS)
         self._row = np.zeros(self._env.observation_space.shape[0])
         self.observation_size = len(self._row)
+        reach = float(self._task.placements_conf.extents[2])  # of the square in which things are placed
+        self._camera = MujocoCamera(View(3.2 * reach, -60.0, look_at=(0.0, -0.1 * reach, 0.0)))
         self.action_size = int(self._env.action_space.shape[0])
 
     def reset(self, seed: int) -> None:
@@ -85,6 +89,14 @@ class Course:
         if self._buttons is not None and self._buttons.timer != 0:
             seen[self._kinds.index(self._buttons)] = 0.0
         out[:] = row
+
+    @property
+    def step_seconds(self) -> float:
+        return float(SUBSTEPS * self._task.model.opt.timestep)
+
+    def picture(self) -> NDArray[np.uint8]:
+        """The whole room, from above and aslant."""
+        return self._camera.picture(self._model, self._data)
 
     def close(self) -> None:
         pass

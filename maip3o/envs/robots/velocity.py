@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import RUNNING, Cost, FloatArray, Measurement, Outcome, WorldSpec
@@ -63,6 +64,7 @@ class Kind:
     falls: bool = True
     forward_weight: float = 1.0  # of the speed along x in the reward
     observes_forces: bool = False  # of contacts, which MuJoCo computes only when it is asked
+    view: tuple[float, float, float] = (4.5, -15.0, -0.2)  # of films: distance, elevation, height above the torso
 
 
 ROBOTS = {
@@ -93,6 +95,7 @@ class VelocityRobot:
         self.middle, self.half_range = linear_map(*env.model.actuator_ctrlrange.T)
         self._free_root = env.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
         self._mujoco = mujoco
+        self._camera: Any = None
         self._control_weight = env._ctrl_cost_weight
         self._healthy_reward = env._healthy_reward if self.kind.falls else 0.0
 
@@ -120,6 +123,19 @@ class VelocityRobot:
 
     def observe(self, out: FloatArray) -> None:
         out[:] = self.env._get_obs()
+
+    @property
+    def step_seconds(self) -> float:
+        return float(self.env.dt)
+
+    def picture(self) -> NDArray[np.uint8]:
+        """The robot in the middle, from its side."""
+        if self._camera is None:
+            from maip3o.envs.robots.mujoco_camera import MujocoCamera, View
+
+            distance, elevation, height = self.kind.view
+            self._camera = MujocoCamera(View(distance, elevation, look_at=(0.0, 0.0, height), follows=1))
+        return self._camera.picture(self.env.model, self.env.data)
 
     def close(self) -> None:
         self.env.close()
@@ -150,4 +166,4 @@ def _check(scenario: ScenarioConfig) -> None:
     require_mujoco(scenario)
 
 
-WORLD = World(make=_make, costs=lambda scenario: KINDS, check=_check)
+WORLD = World(make=_make, costs=lambda scenario: KINDS, check=_check, view="camera")
