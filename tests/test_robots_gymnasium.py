@@ -84,7 +84,7 @@ def test_arrays_are_flat_and_actions_are_mapped_to_their_bounds() -> None:
     now = env.step(np.array([[-1.0, 0.0, 7.0]]))
     assert now.observation.tolist() == [[0.5] * 4]
     assert now.cost.tolist() == [[0.25]]
-    taken = env._robot.env.unwrapped.taken[0]  # type: ignore[attr-defined]
+    taken = env.robot.env.unwrapped.taken[0]  # type: ignore[attr-defined]
     assert (taken.tolist(), taken.dtype) == ([-2.0, 1.0, 4.0], np.float32)
 
 
