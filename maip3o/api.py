@@ -25,6 +25,7 @@ from maip3o.runners.command import check
 from maip3o.runners.compose import compose
 from maip3o.runners.pool import make_pool
 from maip3o.runners.run import run as _run
+from maip3o.video import palette
 from maip3o.video.encode import write_mp4
 
 __all__ = ["Run", "evaluate", "film", "load_policy", "train"]
@@ -97,6 +98,7 @@ def film(policy: Run | Policy | str, path: str | Path, seed: int = 0, **options:
     request = _request(policy, options)
     config = evaluated_config(policy, request, request.num_agents[0] if request.num_agents else None)
     require_view(config.scenario)
+    palette.use(request.theme)
     with make_pool(RunnerConfig(), 1) as pool:
         camera = Cameraman(pool, Evaluation(config, request.deterministic), request.protocols(config.scenario)[-1])
         write_mp4(Path(path), *camera.clip(policy, seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import imageio_ffmpeg
@@ -16,7 +17,9 @@ from maip3o.errors import RunError
 from maip3o.video import palette
 from maip3o.video.clips import crash_windows, outcome_seeds, worst_seeds
 from maip3o.video.encode import write_gif, write_mp4
+from maip3o.video.footage import CAR_LENGTH, Footage
 from maip3o.video.frames import FPS, FREEZE_SECONDS, HOLD_SECONDS, Scene, clip_frames, moments, versus_frames
+from maip3o.video.legend import legend
 from maip3o.video.scene import Camera
 from maip3o.video.text import draw_text, fit_text, text_width
 
@@ -43,9 +46,13 @@ def test_the_whole_map_is_in_the_picture(width: int, height: int) -> None:
     assert span.max() > 0.8  # and fills it in one direction
 
 
-def test_cars_are_drawn_in_their_colours_where_they_are() -> None:
+def unpredicted() -> Footage:
     footage = make_footage()
-    scene = Scene(footage)
+    return replace(footage, risk=np.full_like(footage.risk, np.nan))
+
+
+def test_cars_are_drawn_in_their_colours_where_they_are() -> None:
+    scene = Scene(unpredicted(), whole_map=True)
     image = scene.frame(5.0).copy()
     for slot, position in enumerate([[-20.0, -2.0], [2.0, -20.0], [20.0, 2.0]]):
         assert count_near(around(scene, image, position), palette.agent_colour(slot)) > 30
@@ -55,6 +62,62 @@ def test_cars_are_drawn_in_their_colours_where_they_are() -> None:
     assert count_near(around(scene, moved, [-14.0, -2.0]), palette.agent_colour(0)) > 30
 
 
+def test_a_car_has_the_colour_of_what_the_critic_predicts_for_it() -> None:
+    footage = make_footage()
+    scene = Scene(footage, whole_map=True)
+    image = scene.frame(5.0)
+    for risk, position in ((0.02, [-20.0, -2.0]), (0.5, [2.0, -20.0]), (0.1, [20.0, 2.0])):
+        colour = palette.risk_colour(risk, footage.limit)
+        assert count_near(around(scene, image, position), colour) > 30
+
+
+def far_apart() -> Footage:
+    """The same on a map of a kilometre, with car 2 far away."""
+    footage = make_footage()
+    footage.tracks.position[:, 2] = [480.0, 2.0]
+    footage.tracks.road = replace(footage.tracks.road, bounds=(-500.0, -500.0, 500.0, 500.0))
+    return footage
+
+
+@pytest.mark.parametrize("footage", [make_footage(), far_apart()], ids=["small", "large"])
+def test_cars_are_forty_pixels_long_and_most_of_them_in_the_picture(footage: Footage) -> None:
+    scene = Scene(footage)
+    assert scene.camera.scale * CAR_LENGTH >= 40
+    inside = []
+    for step in range(footage.steps):
+        pixels = scene.camera.pixels(footage.tracks.position[step]) - scene.view.corner(step)
+        seen = np.all((pixels >= 0) & (pixels <= [scene.view.width, scene.view.height]), axis=-1)
+        inside += seen[footage.active[step]].tolist()
+    assert np.mean(inside) >= 0.5
+    corners = np.array([scene.view.corner(time / 10) for time in range(10 * footage.steps)])
+    assert np.abs(np.diff(corners, axis=0)).max() < 40  # the camera glides, it does not jump
+
+
+def test_a_car_outside_of_the_picture_is_pointed_at() -> None:
+    footage = far_apart()
+    footage.active[:, 2] = True
+    footage.tracks.position[:, 1] = [-480.0, -2.0]
+    image = Scene(footage).frame(3.0)
+    assert (
+        count_near(image[:, :40], palette.agent_colour(1)) + count_near(image[:, 880:940], palette.agent_colour(2)) > 60
+    )
+
+
+def test_the_light_theme_is_light_and_has_the_same_marks() -> None:
+    shares = {}
+    for theme in ("light", "dark"):  # dark last: it is what the other tests expect
+        palette.use(theme)
+        shares[theme] = float(np.mean(Scene(make_footage()).frame(5.0)))
+    assert shares["light"] > 190 > 80 > shares["dark"]
+
+
+def test_the_legend_names_every_mark_and_the_scale() -> None:
+    with_scale, without = legend(make_footage()), legend(unpredicted())
+    assert with_scale.shape[0] > without.shape[0]
+    for colour in (palette.GOOD, palette.BAD):
+        assert count_near(with_scale[without.shape[0] - 12 :], colour, 20) > 20
+
+
 def test_cars_move_between_steps() -> None:
     scene = Scene(make_footage())
     position, _ = scene._poses(5.5)
@@ -62,7 +125,7 @@ def test_cars_move_between_steps() -> None:
 
 
 def test_crash_and_arrival_leave_their_marks() -> None:
-    scene = Scene(make_footage())
+    scene = Scene(unpredicted(), whole_map=True)
     before = scene.frame(float(CRASH)).copy()
     after = scene.frame(float(STEPS)).copy()
     wreck, home = [2.0, -10.0], [28.0, -2.0]

@@ -14,6 +14,7 @@ python -m maip3o.evaluate checkpoint=<run directory | file | shipped name> [key=
   num_workers=auto     processes that simulate; auto = the cores this process may use
   video=false          true: an mp4 per outcome and a reel of failures
   gif=false            true: a small gif of each video besides
+  theme=dark           colours of videos: dark | light (for papers)
   versus=<checkpoint>  a second policy: video of both on the same seed, side by side
   replay=false         true: an interactive HTML page of each filmed episode
   out=<folder>         where everything goes (default: evaluation.json and figures into the run's directory,
@@ -43,6 +44,7 @@ READERS: dict[str, options.Reader] = {
     "num_workers": options.workers,
     "video": options.boolean,
     "gif": options.boolean,
+    "theme": options.choice("dark", "light"),
     "versus": options.text,
     "replay": options.boolean,
     "out": options.text,
@@ -65,6 +67,7 @@ class Request:
     num_workers: int = 0
     video: bool = False
     gif: bool = False
+    theme: str = "dark"
     versus: str | None = None
     replay: bool = False
     out: str | None = None

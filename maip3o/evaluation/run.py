@@ -23,6 +23,7 @@ from maip3o.runners.directory import require_writable
 from maip3o.runners.pool import Pool, make_pool
 from maip3o.runners.prerequisites import require_sound_world
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, evaluation_seeds
+from maip3o.video import palette
 
 
 def carry_out(request: Request) -> Path:
@@ -34,6 +35,7 @@ def carry_out(request: Request) -> Path:
         require_view(here.scenario, page=request.replay or request.versus is not None)
     folder, videos = output_folders(request, policy)
     console = Console() if sys.stdout.isatty() else Console(width=120)  # in a log or a pipe
+    palette.use(request.theme)
     with make_pool(RunnerConfig(), request.num_workers) as pool:
         if request.video:
             require_camera(pool, here)

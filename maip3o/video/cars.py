@@ -62,17 +62,13 @@ def draw_label(image: Image, camera: Camera, position: FloatArray, slot: int, co
     draw_text(image, str(slot), tag[0] + 0.5, tag[1] - 6.5, 11, (255, 255, 255), bold=True, anchor="centre")
 
 
-def draw_risk(image: Image, camera: Camera, position: FloatArray, risk: float, limit: float) -> None:
-    """A ring around a car whose predicted cost is above the limit, from amber to red."""
-    if not risk > limit:
-        return
-    radius = max(13.0, 0.62 * CAR_LENGTH * camera.scale)
-    draw_ring(image, camera.pixels(position), radius, palette.risk_colour(risk, limit), 2)
-
-
 def draw_ending(image: Image, camera: Camera, position: FloatArray, cause: Cause) -> None:
     """The mark that stays where a life ended: a green tick, a red cross, an amber clock hand."""
-    x, y = camera.pixels(position)
+    draw_ending_mark(image, camera.pixels(position), cause)
+
+
+def draw_ending_mark(image: Image, centre: FloatArray, cause: Cause) -> None:
+    x, y = centre
     colour = ending_colour(cause)
     size = 7.0
     draw_disc(image, np.array([x, y]), size + 2.5, palette.GROUND)

@@ -10,8 +10,10 @@ import numpy as np
 from maip3o.envs.contract import BoolArray, FloatArray
 from maip3o.envs.driving.outcomes import ELIMINATED, Cause
 from maip3o.video import palette
-from maip3o.video.cars import draw_car, draw_ending, draw_label, draw_risk, ending_colour
+from maip3o.video.cars import draw_car, draw_ending, draw_label, ending_colour
 from maip3o.video.footage import CAUSE_TEXT, STEP_SECONDS, Footage, Route
+from maip3o.video.legend import WIDTH as LEGEND_WIDTH
+from maip3o.video.legend import legend
 from maip3o.video.scene import (
     SHIFT,
     Camera,
@@ -25,6 +27,7 @@ from maip3o.video.scene import (
 )
 from maip3o.video.strip import SUMMARY_HEIGHT, SUMMARY_WIDTH, Strip
 from maip3o.video.text import Image, draw_text, text_width
+from maip3o.video.view import View
 
 FPS = 30
 WIDTH, HEIGHT = 1280, 720
@@ -37,7 +40,14 @@ NOTICE_STEPS = 18  # how long a notice stays
 class Scene:
     """One episode in one rectangle of pixels. `frame(time)` may be asked for any time in steps."""
 
-    def __init__(self, footage: Footage, width: int = WIDTH, height: int = HEIGHT, focus: int | None = None) -> None:
+    def __init__(
+        self,
+        footage: Footage,
+        width: int = WIDTH,
+        height: int = HEIGHT,
+        focus: int | None = None,
+        whole_map: bool = False,
+    ) -> None:
         self.footage = footage
         self.focus = footage.focus() if focus is None else np.full(footage.steps, focus)  # [T]
         bounds = footage.tracks.road.bounds
@@ -45,13 +55,17 @@ class Scene:
         below = Camera.framing(bounds, width, height - SUMMARY_HEIGHT)
         # The strip stands where the map stays larger; a tie goes to the side, where rows have more room.
         horizontal = below.scale > 1.05 * beside.scale
-        self.camera = below if horizontal else beside
         map_width, map_height = (width, height - SUMMARY_HEIGHT) if horizontal else (width - SUMMARY_WIDTH, height)
         strip_size = (width, SUMMARY_HEIGHT) if horizontal else (SUMMARY_WIDTH, height)
         self.strip = Strip(footage, *strip_size, horizontal=horizontal)
         self._endings = footage.endings()
-        self._map = draw_map(footage.tracks.road, self.camera, map_width, map_height)
-        self._surface = road_surface(footage.tracks.road, self.camera, map_width, map_height)
+        self.view = View(footage, map_width, map_height, whole_map)
+        self.camera = self.view.camera
+        size = (self.view.map_width, self.view.map_height)
+        self._map = draw_map(footage.tracks.road, self.camera, *size)
+        self._surface = road_surface(footage.tracks.road, self.camera, *size)
+        self._world = self._map.copy()
+        self._legend = None if whole_map or map_width < 3 * LEGEND_WIDTH else legend(footage)
         self._canvas = np.zeros((height, width, 3), dtype=np.uint8)
         self._routes: tuple[tuple[int, ...], Image] | None = None
         self._placed: Image | None = None
@@ -60,7 +74,7 @@ class Scene:
         """The picture at `time` steps; `pulse` in [0, 1] is how far a freeze has come. Valid until the next call."""
         footage = self.footage
         step = min(int(time), footage.steps)
-        world = self._canvas[: self._map.shape[0], : self._map.shape[1]]
+        world = self._world
         world[:] = self._with_routes(step)
         position, heading = self._poses(time)
         present = footage.tracks.present[step]
@@ -69,16 +83,37 @@ class Scene:
         self._draw_lidar(world, step, position, heading, driving)
         self._draw_trails(world, step, position, driving)
         for slot in np.flatnonzero(present).tolist():
-            colour = palette.agent_colour(slot)
+            colour = self._car_colour(slot, step)
             draw_car(world, self.camera, position[slot], heading[slot], colour, wreck=status[slot] in ELIMINATED)
         self._draw_endings(world, step)
         for slot in np.flatnonzero(present & driving).tolist():
-            draw_risk(world, self.camera, position[slot], footage.risk[step, slot], footage.limit)
             draw_label(world, self.camera, position[slot], slot, palette.agent_colour(slot))
         self._draw_pulses(world, time, pulse, position)
-        self._draw_notices(world, time)
+        x, y = self.view.corner(time)
+        picture = self._canvas[: self.view.height, : self.view.width]
+        picture[:] = world[y : y + self.view.height, x : x + self.view.width]
+        self._point_outside(picture, self.camera.pixels(position) - (x, y), driving & present)
+        self._draw_notices(picture, time)
+        if self._legend is not None:
+            picture[-self._legend.shape[0] - 12 : -12, 12 : 12 + self._legend.shape[1]] = self._legend
         self._place_strip(step)
         return self._canvas
+
+    def _car_colour(self, slot: int, step: int) -> palette.Colour:
+        """What the cost critic predicts for the car; its agent's own colour where nothing is predicted."""
+        risk = self.footage.risk[step, slot] if step < self.footage.steps else np.nan
+        return palette.risk_colour(risk, self.footage.limit) if np.isfinite(risk) else palette.agent_colour(slot)
+
+    @staticmethod
+    def _point_outside(picture: Image, pixels: FloatArray, driving: BoolArray) -> None:
+        """At the edge, the number of each car that drives outside of the picture."""
+        height, width = picture.shape[:2]
+        for slot in np.flatnonzero(driving).tolist():
+            x, y = pixels[slot]
+            if not (0 <= x < width and 0 <= y < height):
+                edge = np.array([min(max(x, 14), width - 14), min(max(y, 14), height - 14)])
+                draw_disc(picture, edge, 9, palette.agent_colour(slot))
+                draw_text(picture, str(slot), edge[0], edge[1] - 7, 12, (12, 14, 18), bold=True, anchor="centre")
 
     def _place_strip(self, step: int) -> None:
         strip = self.strip.at(step)
@@ -200,7 +235,7 @@ def still(footage: Footage, time: float, width: int = 1200) -> Image:
     """The map alone at one moment, as wide as asked and as high as the map needs."""
     x_min, y_min, x_max, y_max = footage.tracks.road.bounds
     height = round(width * (y_max - y_min + 5.0) / (x_max - x_min + 5.0))
-    scene = Scene(footage, width + SUMMARY_WIDTH, height)
+    scene = Scene(footage, width + SUMMARY_WIDTH, height, whole_map=True)
     return scene.frame(time)[:height, :width].copy()
 
 

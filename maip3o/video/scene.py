@@ -16,12 +16,13 @@ from maip3o.video.text import Image
 
 SHIFT = 4  # fractional bits of OpenCV's coordinates: positions are drawn to 1/16 pixel
 SUPERSAMPLE = 3  # the map is drawn this much larger, then reduced: thin lines stay crisp
+MOST_SUPERSAMPLED = 8_000_000  # pixels of a map: beyond that the large picture would need a gigabyte
 DASH, GAP = 3.0, 4.5  # metres of a broken line
 
 
 @dataclass(frozen=True, slots=True)
 class Camera:
-    """World metres (x right, y up) to pixels (x right, y down); the whole of `bounds` is inside the picture."""
+    """World metres (x right, y up) to pixels (x right, y down)."""
 
     scale: float  # pixels per metre
     left: float  # world x at pixel 0
@@ -32,6 +33,10 @@ class Camera:
         x_min, y_min, x_max, y_max = bounds
         scale = min(width / (x_max - x_min + 2 * margin), height / (y_max - y_min + 2 * margin))
         return Camera(scale, (x_min + x_max) / 2 - width / scale / 2, (y_min + y_max) / 2 + height / scale / 2)
+
+    @staticmethod
+    def at_scale(scale: float, bounds: tuple[float, float, float, float], margin: float = 2.5) -> Camera:
+        return Camera(scale, bounds[0] - margin, bounds[3] + margin)
 
     def pixels(self, points: FloatArray) -> FloatArray:
         """[..., 2] metres -> [..., 2] pixels."""
@@ -44,8 +49,9 @@ class Camera:
 
 def draw_map(road: RoadMap, camera: Camera, width: int, height: int) -> Image:
     """The static picture: drivable surface, kerbs and lane markings."""
-    large = Camera(camera.scale * SUPERSAMPLE, camera.left, camera.top)
-    image = np.full((height * SUPERSAMPLE, width * SUPERSAMPLE, 3), palette.GROUND, dtype=np.uint8)
+    finer = SUPERSAMPLE if width * height < MOST_SUPERSAMPLED else 1
+    large = Camera(camera.scale * finer, camera.left, camera.top)
+    image = np.full((height * finer, width * finer, 3), palette.GROUND, dtype=np.uint8)
     outlines = [large.fixed(lane) for lane in road.lanes]
     kerb = max(2, round(0.9 * large.scale))
     for outline in outlines:
@@ -54,7 +60,7 @@ def draw_map(road: RoadMap, camera: Camera, width: int, height: int) -> Image:
         cv2.fillPoly(image, [outline], palette.ROAD, cv2.LINE_AA, SHIFT)
         # Neighbouring lanes leave a hair between their anti-aliased edges: close it in the road's colour.
         cv2.polylines(image, [outline], True, palette.ROAD, 2, cv2.LINE_AA, SHIFT)
-    thickness = max(SUPERSAMPLE, round(0.18 * large.scale))
+    thickness = max(finer, round(0.18 * large.scale))
     for line, kind in road.lines:
         colour = palette.LINE_YELLOW if kind == "yellow" else palette.LINE_WHITE
         for piece in _dashes(line) if kind == "white_broken" else [line]:
@@ -133,7 +139,7 @@ def draw_lidar(
     lit = cv2.add(cv2.convertScaleAbs(region, alpha=0.84), light)
     cv2.copyTo(lit, cv2.bitwise_and(mask, surface[window]), region)
     for pixel in pixels[rays < 0.999]:
-        draw_disc(image, pixel, 2.2, palette.mix(colour, (255, 255, 255), 0.5))
+        draw_disc(image, pixel, 2.2, palette.mix(colour, palette.TEXT, 0.5))
 
 
 def road_surface(road: RoadMap, camera: Camera, width: int, height: int) -> Image:
