@@ -72,8 +72,9 @@ def test_a_car_has_the_colour_of_what_the_critic_predicts_for_it() -> None:
 
 
 def far_apart() -> Footage:
-    """The same on a map of a kilometre, with car 2 far away."""
+    """The same on a map of a kilometre, with car 2 far away for its six steps."""
     footage = make_footage()
+    footage.active[6:, 2] = False
     footage.tracks.position[:, 2] = [480.0, 2.0]
     footage.tracks.road = replace(footage.tracks.road, bounds=(-500.0, -500.0, 500.0, 500.0))
     return footage
