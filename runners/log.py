@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import shlex
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
@@ -18,8 +19,12 @@ from typing import Any
 from maip3o.config.budget import budget_of
 from maip3o.config.schema import Config
 from maip3o.config.versions import versions
+from maip3o.data.statistics import EpisodeTable
+from maip3o.envs.registry import find_world
 from maip3o.errors import RunError
 from maip3o.files import write_json
+from maip3o.runners.board import Board
+from maip3o.runners.last_words import last_words
 from maip3o.runners.progress import ProgressLine, format_line
 
 log = logging.getLogger(__name__)
@@ -42,7 +47,10 @@ class RunLog:
         except OSError as error:
             raise RunError(f"cannot write {error.filename}: {error.strerror}") from error
         self._wandb = _weights_and_biases(directory, config)  # before the writer that it is to watch
-        self._events = _tensorboard(directory, config, counters["episodes"])
+        self._board = _board(directory, config, counters["episodes"])
+        self._kinds = find_world(config.scenario).costs(config.scenario)
+        self._pace: tuple[float, float] | None = None  # clock and progress after the session's first iteration
+        self._last_evaluation: EpisodeTable | None = None
         _write_json(directory / "versions.json", versions(directory / "versions.json"))
         self.saved(counters)
 
@@ -50,14 +58,25 @@ class RunLog:
     def metrics_bytes(self) -> int:
         return self._metrics.tell()
 
-    def iteration(self, counters: Mapping[str, Any], numbers: Mapping[str, float], seconds_left: float) -> None:
+    def iteration(self, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
         self._write("iteration", counters, numbers)
         budget = budget_of(self.config)
-        line = format_line(budget.done(counters), budget.total, budget.unit, seconds_left, numbers)
+        left = self._seconds_left(budget.progress(counters))
+        line = format_line(budget.done(counters), budget.total, budget.unit, left, numbers, self._kinds)
         self.progress.show(line, last=budget.finished(counters))
 
-    def evaluation(self, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
+    def _seconds_left(self, progress: float) -> float:
+        """By the pace since this session's first iteration, which may have compiled; NaN before there is one."""
+        if self._pace is None:
+            self._pace = time.monotonic(), progress
+        begun, before = self._pace
+        done = progress - before
+        return (time.monotonic() - begun) / done * (1.0 - progress) if done > 0 else math.nan
+
+    def evaluation(self, counters: Mapping[str, Any], numbers: Mapping[str, float], table: EpisodeTable) -> None:
+        """`table`: the episodes of the protocol that tells more, for the last words of the run."""
         self._write("evaluation", counters, numbers)
+        self._last_evaluation = table
 
     def _write(self, kind: str, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
         record: dict[str, Any] = {"kind": kind, **{name: counters[name] for name in COUNTERS}}
@@ -68,10 +87,8 @@ class RunLog:
             os.fsync(self._metrics.fileno())
         except OSError as error:
             raise RunError(f"cannot write {self.directory / 'metrics.jsonl'}: {error.strerror}") from error
-        if self._events is not None:
-            for name, value in numbers.items():
-                self._events.add_scalar(name, value, counters["episodes"])
-            self._events.flush()
+        if self._board is not None:
+            self._board.write(numbers, counters["episodes"])
 
     def saved(self, counters: Mapping[str, Any]) -> None:
         """The checkpoint of this state is on disk."""
@@ -87,6 +104,8 @@ class RunLog:
         logging.getLogger("maip3o").addHandler(self.progress)
         logging.getLogger("maip3o").setLevel(logging.DEBUG)  # the file takes all of it, the console INFO and above
         log.info("%s: %s", self.directory, f"going on at episode {self.episodes}" if self.episodes else "training")
+        if self.progress.live:
+            self.progress.show("first iteration: starting the workers, compiling what is new, once")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
@@ -95,6 +114,8 @@ class RunLog:
         if error is None:
             self._status("finished", "")
             log.info("%s: finished, %d episodes", self.directory, self.episodes)
+            for line in last_words(self.directory, self.config, self._last_evaluation):
+                log.info("%s", line)
         elif isinstance(error, KeyboardInterrupt):
             log.info("interrupted; the checkpoint holds %d episodes. Go on with: %s", self.episodes, again)
             self._status("interrupted", f"go on with {again}")
@@ -106,8 +127,8 @@ class RunLog:
         logging.getLogger().removeHandler(self._messages)
         self._messages.close()
         self._metrics.close()
-        if self._events is not None:
-            self._events.close()
+        if self._board is not None:
+            self._board.close()
         if self._wandb is not None:
             self._wandb.finish()
 
@@ -142,13 +163,10 @@ def _weights_and_biases(directory: Path, config: Config) -> Any:
     return wandb
 
 
-def _tensorboard(directory: Path, config: Config, episodes: int) -> Any:
-    """A SummaryWriter that hides what an earlier session wrote after `episodes`."""
+def _board(directory: Path, config: Config, episodes: int) -> Board | None:
     if not config.logger.tensorboard:
         return None
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(str(directory), purge_step=episodes + 1 if episodes else None)
+    return Board(directory, list(config.constraints), config.algo.constraint_estimate, episodes)
 
 
 def _write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from maip3o.algo.learner import Learner, NonFiniteError
 from maip3o.config.budget import budget_of
 from maip3o.config.schema import Config
 from maip3o.data.episode import Episode
-from maip3o.data.statistics import summarise
+from maip3o.data.statistics import EpisodeTable, means, tabulate
 from maip3o.envs.contract import WorldSpec
 from maip3o.envs.registry import find_world
 from maip3o.errors import RunError, UserError
@@ -115,19 +115,18 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
         "agent_steps": before["agent_steps"] + sum(int(episode.active.sum()) for episode in episodes),
         "seconds": before["seconds"] + updated - started,
     }
-    rollouts = {f"rollout/{name}": value for name, value in summarise(episodes).items()}
+    rollouts = {f"rollout/{name}": value for name, value in means(tabulate(episodes)).items()}
     if config.start_spread is not None:
         rollouts["rollout/start_spread"] = job.start_spread
     numbers = {**rollouts, **learnt, **_speeds(episodes, sampled - started, updated - sampled)}
-    seconds_left = counters["seconds"] * (1.0 / budget.progress(counters) - 1.0)
-    run_log.iteration(counters, numbers, seconds_left)
+    run_log.iteration(counters, numbers)
     counters["result"] = rollouts["rollout/return"]
     if _due(before, counters, config.evaluation.every_episodes, config):
-        numbers = _evaluate(config, pool, learner)
+        numbers, table = _evaluate(config, pool, learner)
         counters["result"] = numbers["evaluation/full/return"]
         _warn_of_standing_still(numbers)
         counters["seconds"] += time.perf_counter() - updated
-        run_log.evaluation(counters, numbers)
+        run_log.evaluation(counters, numbers, table)
     counters["metrics_bytes"] = run_log.metrics_bytes
     return counters
 
@@ -166,15 +165,15 @@ def _job(config: Config, learner: Learner, progress: float) -> Job:
     return Job(config.scenario, tuple(config.constraints), config.model, weights, start_spread=spread)
 
 
-def _evaluate(config: Config, pool: Pool, learner: Learner) -> dict[str, float]:
-    """Held-out episodes under both end rules."""
+def _evaluate(config: Config, pool: Pool, learner: Learner) -> tuple[dict[str, float], EpisodeTable]:
+    """Held-out episodes under both end rules; the figures, and the episodes under the rule that tells more."""
     seeds = evaluation_seeds(config.evaluation.episodes)
     numbers = {}
     for protocol in find_world(config.scenario).protocols:
         weights, deterministic = learner.actor_weights(), config.evaluation.deterministic
-        summary = summarise(evaluate_policy(pool, config, weights, seeds, protocol, deterministic))
-        numbers.update({f"evaluation/{protocol}/{name}": value for name, value in summary.items()})
-    return numbers
+        table = tabulate(evaluate_policy(pool, config, weights, seeds, protocol, deterministic))
+        numbers.update({f"evaluation/{protocol}/{name}": value for name, value in means(table).items()})
+    return numbers, table
 
 
 def _speeds(episodes: list[Episode], sample_seconds: float, update_seconds: float) -> dict[str, float]:

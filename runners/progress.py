@@ -15,27 +15,32 @@ from typing import TextIO
 LOG_FILE_INTERVAL = 30.0  # seconds between two lines where nothing can be rewritten
 
 
-def format_line(done: int, total: int, unit: str, seconds_left: float, numbers: Mapping[str, float]) -> str:
-    """One iteration in words: how far (in episodes or steps), how fast, how well, each constraint against its limit."""
+def format_line(
+    done: int, total: int, unit: str, seconds_left: float, numbers: Mapping[str, float], kinds: Mapping[str, str]
+) -> str:
+    """One iteration in words: how far (in episodes or steps), how fast, how well, each constraint against its limit.
+
+    kinds: of the costs. That of an event is a share of lives, a count is summed over the steps of a life.
+    """
     parts = [f"{unit} {done}/{total} {100 * done // max(total, 1):3d}%"]
     for label, key, pattern in (
         ("", "speed/env_steps_per_second", "{:.0f} steps/s"),
         ("return", "rollout/return", "{:.1f}"),
-        ("success", "rollout/success", "{:.2f}"),
+        ("arrived", "rollout/success", "{:.2f}"),
     ):
         value = numbers.get(key)
         if value is not None and math.isfinite(value):
             parts.append(f"{label} {pattern.format(value)}".strip())
     for name in (key.split("/")[1] for key in numbers if re.fullmatch("constraint/[^/]+/limit", key)):
         mean, limit = (numbers[f"constraint/{name}/{part}"] for part in ("mean", "limit"))
-        parts.append(f"{name} {mean:.2f} (limit {limit:g})")
-    parts.append(f"{_clock(seconds_left)} left")
+        per = " a life" if kinds.get(name) == "count" else ""
+        parts.append(f"{name} {mean:.2f}{per} (limit {limit:g})")
+    if math.isfinite(seconds_left):
+        parts.append(f"{clock(seconds_left)} left")
     return "  ".join(parts)
 
 
-def _clock(seconds: float) -> str:
-    if not math.isfinite(seconds):
-        return "?"
+def clock(seconds: float) -> str:
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -19,7 +19,7 @@ from maip3o.data.statistics import (
     estimates,
     life_starts,
     life_sums,
-    summarise,
+    means,
     tabulate,
 )
 from maip3o.envs.contract import Cost
@@ -77,7 +77,7 @@ def test_lives_of_a_slot_that_is_used_twice_are_counted_apart() -> None:
 def test_figures_are_shares_of_lives_and_means_over_episodes() -> None:
     one = make_episode(0, [(4, 0, Cause.CRASH_VEHICLE), (9, 1, Cause.ARRIVED)], 10)
     two = make_episode(1, [(9, 0, Cause.ARRIVED), (19, 1, Cause.TIME_OUT)], 20)
-    figures = summarise([one, two])
+    figures = means(tabulate([one, two]))
     assert figures["return"] == pytest.approx((5 + 10 + 10 + 20) / 2)
     assert figures["worst_return"] == pytest.approx((5 + 10) / 2)
     assert figures["success"] == 0.5

@@ -3,17 +3,23 @@
 import io
 import json
 import logging
+import re
 import sys
 import types
 from pathlib import Path
 
 import pytest
 
+from maip3o.data.statistics import tabulate
+from maip3o.envs.toy import ToyEnv
 from maip3o.errors import RunError
+from maip3o.runners.board import layout, tag
+from maip3o.runners.last_words import last_words
 from maip3o.runners.log import RunLog
 from maip3o.runners.loop import INITIAL_COUNTERS
 from maip3o.runners.progress import ProgressLine, format_line
-from tests.toy_run import toy_config
+from maip3o.runners.rollout import rollout
+from tests.toy_run import toy_actor, toy_config, toy_job
 
 NUMBERS = {
     "speed/env_steps_per_second": 812.4,
@@ -32,10 +38,10 @@ class Terminal(io.StringIO):
 
 
 def test_line_tells_how_far_how_fast_how_well_how_safe() -> None:
-    line = format_line(400, 2000, "episode", 3725.0, NUMBERS)
+    line = format_line(400, 2000, "episode", 3725.0, NUMBERS, {"termination": "event", "speed": "count"})
     assert line == (
-        "episode 400/2000  20%  812 steps/s  return 495.1  success 0.34  termination 0.45 (limit 0.1)  "
-        "speed 31.50 (limit 25)  1:02:05 left"
+        "episode 400/2000  20%  812 steps/s  return 495.1  arrived 0.34  termination 0.45 (limit 0.1)  "
+        "speed 31.50 a life (limit 25)  1:02:05 left"
     )
 
 
@@ -43,14 +49,30 @@ def test_a_budget_in_steps_is_shown_in_steps(tmp_path: Path, capsys: pytest.Capt
     config = toy_config()
     config.total_steps, config.steps_per_iteration, config.logger.quiet = 1000, 100, False
     with RunLog(tmp_path, config, INITIAL_COUNTERS) as log:
-        log.iteration({**INITIAL_COUNTERS, "env_steps": 400}, NUMBERS, 1.0)
+        log.iteration({**INITIAL_COUNTERS, "env_steps": 400}, NUMBERS)
     assert "step 400/1000  40%" in capsys.readouterr().out
 
 
 def test_line_without_numbers() -> None:
-    assert (
-        format_line(0, 2000, "episode", float("nan"), {"rollout/return": float("nan")}) == "episode 0/2000   0%  ? left"
-    )
+    line = format_line(0, 2000, "episode", float("nan"), {"rollout/return": float("nan")}, {})
+    assert line == "episode 0/2000   0%"
+
+
+def test_there_is_no_time_left_before_an_iteration_after_the_one_that_compiles(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = toy_config()
+    config.total_episodes, config.logger.quiet = 100, False
+    clock = iter([1000.0, 1010.0, 1020.0])  # the first iteration ended at 1000
+    monkeypatch.setattr("maip3o.runners.log.time", types.SimpleNamespace(monotonic=lambda: next(clock)))
+    with RunLog(tmp_path, config, INITIAL_COUNTERS) as log:
+        log.progress.live = log.progress.terminal = True
+        for episodes in (2, 4, 6):
+            log.iteration({**INITIAL_COUNTERS, "episodes": episodes}, {})
+    first, second, third = [part for part in capsys.readouterr().out.split("\r") if part.startswith("episode")]
+    assert "left" not in first
+    assert second.split("%")[1].strip() == "8:00 left"
+    assert third.split("%")[1].strip().startswith("7:50 left")
 
 
 def test_terminal_rewrites_one_line_and_messages_stand_above_it() -> None:
@@ -98,7 +120,7 @@ def test_quiet_prints_warnings_only(capsys: pytest.CaptureFixture[str]) -> None:
 def test_metrics_are_flat_json_with_null_for_nan(tmp_path: Path) -> None:
     counters = {**INITIAL_COUNTERS, "episodes": 4, "iteration": 1}
     with RunLog(tmp_path, toy_config(), INITIAL_COUNTERS) as log:
-        log.iteration(counters, {"loss/policy": 1.5, "critic/explained_variance": float("nan")}, 1.0)
+        log.iteration(counters, {"loss/policy": 1.5, "critic/explained_variance": float("nan")})
     (line,) = (tmp_path / "metrics.jsonl").read_text().splitlines()
     record = json.loads(line)
     assert record["kind"] == "iteration"
@@ -107,7 +129,7 @@ def test_metrics_are_flat_json_with_null_for_nan(tmp_path: Path) -> None:
 
 def test_metrics_that_somebody_deleted_begin_anew(tmp_path: Path) -> None:
     with RunLog(tmp_path, toy_config(), {**INITIAL_COUNTERS, "episodes": 4, "metrics_bytes": 1000}) as log:
-        log.iteration({**INITIAL_COUNTERS, "episodes": 8}, {}, 1.0)
+        log.iteration({**INITIAL_COUNTERS, "episodes": 8}, {})
         assert log.metrics_bytes == (tmp_path / "metrics.jsonl").stat().st_size
     (line,) = (tmp_path / "metrics.jsonl").read_bytes().splitlines()
     assert json.loads(line)["episodes"] == 8
@@ -122,12 +144,54 @@ def test_tensorboard_events_are_grouped_by_name_over_episodes(tmp_path: Path) ->
         counters = {**INITIAL_COUNTERS, "episodes": start, "metrics_bytes": 0}
         with RunLog(tmp_path, config, counters) as log:
             for episodes in (start + 4, start + 8):
-                log.iteration(
-                    {**INITIAL_COUNTERS, "episodes": episodes}, {"rollout/return": float(start + episodes)}, 0.0
-                )
+                log.iteration({**INITIAL_COUNTERS, "episodes": episodes}, {"rollout/return": float(start + episodes)})
     events = EventAccumulator(str(tmp_path))
     events.Reload()
-    assert [event.step for event in events.Scalars("rollout/return")] == [4, 8, 12]
+    assert [event.step for event in events.Scalars("reward/return/training")] == [4, 8, 12]
+    assert events.PluginTagToContent("custom_scalars")
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("rollout/return", "reward/return/training"),
+        ("evaluation/full/success", "reward/success/full"),
+        ("evaluation/first/cost/termination", "constraints/termination/cost_first"),
+        ("rollout/cost/termination", "constraints/termination/cost_training"),
+        ("constraint/termination/mean", "constraints/termination/mean"),
+        ("critic/termination/explained_variance", "critics/termination/explained_variance"),
+        ("loss/policy", "policy/loss"),
+        ("loss/cost_termination", "critics/loss_cost_termination"),
+        ("bound/theorem2", "policy/theorem2"),
+        ("policy/kl", "policy/kl"),
+        ("speed/update_seconds", "speed/update_seconds"),
+    ],
+)
+def test_tensorboard_has_five_groups(name: str, shown: str) -> None:
+    assert tag(name) == shown
+
+
+def test_each_estimate_of_a_cost_stands_in_one_chart_with_its_limit() -> None:
+    chart = layout(["termination"], "uncensored")["constraints"]["termination"]
+    shown = [tag(f"constraint/termination/{part}") for part in ("uncensored", "limit")]
+    assert all(any(re.fullmatch(pattern, name) for pattern in chart[1]) for name in shown)
+    assert layout([], "mean").keys() == {"reward"}
+
+
+def test_a_run_ends_with_its_constraints_where_things_are_and_what_to_type(tmp_path: Path) -> None:
+    config = toy_config()
+    lines = last_words(tmp_path / "a run", config, None)
+    assert lines[-2:] == [
+        f"next: python -m maip3o.evaluate 'checkpoint={tmp_path}/a run'",
+        f"      tensorboard --logdir '{tmp_path}/a run'",
+    ]
+    config.scenario.world = "driving"  # which can be filmed
+    assert last_words(tmp_path, config, None)[-2].endswith(" video=true")
+    table = tabulate([rollout(ToyEnv(), toy_actor(toy_job()), seed, deterministic=False) for seed in range(4)])
+    text = "\n".join(last_words(tmp_path, config, table))
+    assert "last evaluation, 4 held-out episodes" in text
+    assert re.search(r"termination: \d+ % \[\d+, \d+\] of lives, limit 10 %", text)
+    assert re.search(r"failed \d+ % \[", text)
 
 
 def test_how_a_run_ended_is_in_status(tmp_path: Path) -> None:

@@ -131,9 +131,9 @@ def ratios(table: EpisodeTable) -> dict[str, tuple[FloatArray, FloatArray]]:
     return figures
 
 
-def summarise(episodes: Sequence[Episode]) -> dict[str, float]:
+def means(table: EpisodeTable) -> dict[str, float]:
     """The figures alone, by the names that metrics.jsonl uses: what an evaluation during training logs."""
-    return {name: float(top.sum() / bottom.sum()) for name, (top, bottom) in ratios(tabulate(episodes)).items()}
+    return {name: float(top.sum() / bottom.sum()) for name, (top, bottom) in ratios(table).items()}
 
 
 def estimates(table: EpisodeTable) -> dict[str, Estimate]:
