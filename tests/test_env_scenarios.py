@@ -36,17 +36,8 @@ def test_all_scenarios_are_there() -> None:
 @pytest.mark.parametrize("name", sorted(NAMES))
 def test_a_scenario_file_gives_every_field_and_is_valid(name: str) -> None:
     values = OmegaConf.load(FOLDER / f"{name}.yaml").scenario
-    general = {
-        "world",
-        "settings",
-        "initial_mean",
-        "initial_std",
-        "id",
-        "cost",
-        "costs",
-        "paper_alpha",
-    }  # driving has its own
-    assert set(values) == {field.name for field in fields(ScenarioConfig)} - general
+    of_others = "world settings initial_mean initial_std id cost costs steps paper_alpha"
+    assert set(values) == {field.name for field in fields(ScenarioConfig)} - set(of_others.split())
     scenario = load_scenario(name)
     check_scenario(scenario)
     assert scenario.name == name

@@ -62,12 +62,12 @@ def _names_a_change(override: str) -> bool:
 
 
 def _lengths(composed: DictConfig | None) -> list[str]:
-    """`total_episodes=8` where that is not the default."""
+    """`total_episodes=8` where that is not the scenario's own."""
     if composed is None:
         return []
-    usual = Config()
+    usual = {"total_episodes": Config().total_episodes, "total_steps": OmegaConf.select(composed, "scenario.steps")}
     found = {key: OmegaConf.select(composed, key) for key in LENGTH}
-    return [f"{key}={value}" for key, value in found.items() if value != getattr(usual, key)]
+    return [f"{key}={value}" for key, value in found.items() if value != usual[key]]
 
 
 def fingerprint(config: Config) -> str:

@@ -28,6 +28,7 @@ class ScenarioConfig:
     id: str = ""  # the task, in worlds that have several
     cost: str = ""  # where a foreign world's cost comes from: a key of its info, or package.module:function
     costs: dict[str, dict[str, Any]] = field(default_factory=dict)  # of constraints: another function, its parameters
+    steps: int | None = None  # usual budget of a run in steps; null: it is counted in episodes
     paper_alpha: float = 0.5  # alpha of algo=ip3o_paper: the paper has one for each suite
     initial_mean: list[float] | None = None  # of the actions before any learning; null: the world's own
     initial_std: list[float] | None = None
