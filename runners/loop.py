@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -146,11 +148,14 @@ def _sample(config: Config, pool: Pool, job: Job, first: int) -> list[Episode]:
     if budget.unit == "episode":
         return pool.map(job, training_seeds(config.seed, first, budget.each))
     episodes: list[Episode] = []
-    # None is longer than the horizon, so that many more are needed for certain.
+    # At first as many as are needed for certain, for none is longer than the horizon; then as many as seem to be.
+    length = float(config.scenario.horizon)
     while (missing := budget.each - sum(episode.length for episode in episodes)) > 0:
-        count = -(-missing // config.scenario.horizon)
-        episodes += pool.map(job, training_seeds(config.seed, first + len(episodes), count))
-    return episodes
+        episodes += pool.map(job, training_seeds(config.seed, first + len(episodes), math.ceil(missing / length)))
+        length = sum(episode.length for episode in episodes) / len(episodes)
+    steps = itertools.accumulate(episode.length for episode in episodes)
+    enough = next(count for count, sum_so_far in enumerate(steps, 1) if sum_so_far >= budget.each)
+    return episodes[:enough]  # whatever was driven: the first that reach it
 
 
 def _due(before: dict[str, Any], after: dict[str, Any], every: int, config: Config) -> bool:

@@ -15,8 +15,9 @@ from typing import Any, Protocol
 
 from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
+from maip3o.envs.registry import find_world
 from maip3o.errors import RunError, UserError
-from maip3o.runners.worker import Job, NoJob, WorkerLost, run_episode, set_job
+from maip3o.runners.worker import Job, NoJob, WorkerLost, run_episodes, set_job
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ class Pool:
 
     def map(self, job: Job, seeds: Sequence[int]) -> list[Episode]:
         """The episodes of `seeds`, in that order."""
-        batch = _Batch(job, seeds)
+        batch = _Batch(job, seeds, _group_size(len(seeds), len(self._workers), find_world(job.scenario).side_by_side))
         seats = [self._threads.submit(self._serve, seat, batch) for seat in range(len(self._workers))]
         try:
             for served in seats:
@@ -60,45 +61,49 @@ class Pool:
             raise RunError(f"the first worker could not start: {kind}{' '.join(str(error).split())}") from error
 
     def _serve(self, seat: int, batch: _Batch) -> None:
-        """Work of one seat's thread: take the next episode until none is left."""
+        """Work of one seat's thread: take the next episodes until none is left."""
         ready = False
-        while (seed := batch.take()) is not None:
+        while group := batch.take():
             try:
                 if not ready or self._workers[seat] is None:
                     self._call(seat, set_job, batch.job)
                     ready = True
-                batch.put(seed, self._call(seat, run_episode, seed))
+                batch.put(self._call(seat, run_episodes, group, len(group)))
             except NoJob:  # the executor has recycled its process
                 ready = False
-                batch.again(seed)
+                batch.again([group])
             except UserError:
                 batch.stop()
                 raise
             except Exception as error:
-                self._failed(seat, seed, error, batch)
+                self._failed(seat, group, error, batch)
 
-    def _call(self, seat: int, function: Callable[..., Any], argument: Any) -> Any:
+    def _call(self, seat: int, function: Callable[..., Any], argument: Any, episodes: int = 1) -> Any:
         worker = self._workers[seat]
         if worker is None:
             worker = self._workers[seat] = self._make_worker()
-        return worker.call(function, argument, self._runner.episode_timeout)
+        return worker.call(function, argument, episodes * self._runner.episode_timeout)
 
-    def _failed(self, seat: int, seed: int, error: Exception, batch: _Batch) -> None:
-        """Replace the worker (an engine is not to be trusted after an error) and have the episode repeated."""
+    def _failed(self, seat: int, group: list[int], error: Exception, batch: _Batch) -> None:
+        """Replace the worker (an engine is not to be trusted after an error) and have its episodes repeated.
+
+        One by one: if it is an episode that fails, it will be found.
+        """
         if batch.stopped:
             return
         worker, self._workers[seat] = self._workers[seat], None
         if worker is not None:
             worker.kill()
-        attempts, limit = batch.failed(seed), self._runner.max_attempts
+        attempts, limit = max(batch.failed(seed) for seed in group), self._runner.max_attempts
+        which = ", ".join(map(str, group))
         reason = f"{error}" if isinstance(error, WorkerLost) else "".join(traceback.format_exception(error))
         if attempts >= limit:
             batch.stop()
-            raise RunError(f"the episode of seed {seed} failed {attempts} times; the last time: {reason}") from error
+            raise RunError(f"the episode of seed {which} failed {attempts} times; the last time: {reason}") from error
         log.warning(
-            "worker %d replaced, episode of seed %d repeated (%d of %d): %s", seat, seed, attempts + 1, limit, reason
+            "worker %d replaced, episode of seed %s repeated (%d of %d): %s", seat, which, attempts + 1, limit, reason
         )
-        batch.again(seed)
+        batch.again([[seed] for seed in group])
 
     def close(self) -> None:
         for seat, worker in enumerate(self._workers):
@@ -114,26 +119,35 @@ class Pool:
         self.close()
 
 
-class _Batch:
-    """The episodes of one map: which are to do, which are done."""
+def _group_size(episodes: int, workers: int, side_by_side: int) -> int:
+    """How many a worker runs at a time: all workers take the same number of groups, and those are about equal."""
+    turns = -(-episodes // (workers * side_by_side))
+    return -(-episodes // (workers * turns)) if episodes else 1
 
-    def __init__(self, job: Job, seeds: Sequence[int]) -> None:
-        self.job, self._seeds, self._todo = job, list(seeds), list(reversed(seeds))
+
+class _Batch:
+    """The episodes of one map: which are to do, in groups that run side by side, and which are done."""
+
+    def __init__(self, job: Job, seeds: Sequence[int], size: int) -> None:
+        self.job, self._seeds = job, list(seeds)
+        groups = [self._seeds[start : start + size] for start in range(0, len(self._seeds), size)]
+        self._todo = groups[::-1]
         self._done: dict[int, Episode] = {}
         self._attempts: dict[int, int] = {}
         self._lock = threading.Lock()
         self.stopped = False
 
-    def take(self) -> int | None:
+    def take(self) -> list[int]:
+        """The next group; empty: none is left."""
         with self._lock:
-            return self._todo.pop() if self._todo and not self.stopped else None
+            return self._todo.pop() if self._todo and not self.stopped else []
 
-    def put(self, seed: int, episode: Episode) -> None:
-        self._done[seed] = episode
+    def put(self, episodes: Sequence[Episode]) -> None:
+        self._done.update({episode.seed: episode for episode in episodes})
 
-    def again(self, seed: int) -> None:
+    def again(self, groups: Sequence[list[int]]) -> None:
         with self._lock:
-            self._todo.append(seed)
+            self._todo.extend(groups)
 
     def failed(self, seed: int) -> int:
         with self._lock:

@@ -1,116 +1,81 @@
-"""One episode: the environment and the policy, no learning."""
+"""Episodes: the environment and the policy, no learning. Several run side by side, one in each environment."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 
 from maip3o.data.episode import Episode
-from maip3o.envs.contract import ArrayEnv, BoolArray, FloatArray, IntArray, StepResult, WorldSpec
+from maip3o.envs.contract import ArrayEnv, FloatArray
 from maip3o.models.compiled.act import NumpyActor
+from maip3o.runners.recorder import Recorder
+
+NOISE_STEPS = 64  # drawn at a time; how many changes nothing
 
 
 def rollout(env: ArrayEnv, actor: NumpyActor, seed: int, deterministic: bool) -> Episode:
     """Drive the episode that `seed` stands for: a pure function of (environment config, weights, seed)."""
-    noise_rng = np.random.default_rng([seed, 1])
-    record = _Record()
-    seconds_infer = 0.0
-    started = perf_counter()
+    return rollouts([env], actor, [seed], deterministic)[0]
 
-    now = env.reset(seed)
-    memory = actor.initial_memory(env.num_slots)
-    while not now.over:
-        memory[now.fresh | ~now.alive] = 0.0
-        # Drawn for every slot, driving or not: whether a car lives must not shift another car's noise.
-        noise = None if deterministic else noise_rng.standard_normal((env.num_slots, env.spec.action_size), np.float32)
+
+def rollouts(envs: Sequence[ArrayEnv], actor: NumpyActor, seeds: Sequence[int], deterministic: bool) -> list[Episode]:
+    """`rollout` of each seed, in environments of one kind: they step in turns, and the policy acts for all at once.
+
+    No episode depends on the others: its noise is its own, and the policy computes each row by itself.
+    """
+    started, seconds_infer = perf_counter(), 0.0
+    slots, spec = envs[0].num_slots, envs[0].spec
+    noise = None if deterministic else _Noise(seeds, slots, spec.action_size)
+    recorder = Recorder(spec, len(envs), slots, actor.memory_size)
+    memory = actor.initial_memory(len(envs) * slots)
+    now = [env.reset(seed) for env, seed in zip(envs, seeds, strict=True)]
+    going = [place for place, result in enumerate(now) if not result.over]
+    t = 0
+    while going:
+        for place in going:
+            recorder.decision(t, place, now[place])
+        if actor.memory_size:
+            memory[recorder.without_memory(t)] = 0.0
         inference_started = perf_counter()
-        action, log_prob, next_memory = actor.act(now.observation, memory, noise)
+        action, log_prob, after = actor.act(recorder.seen(t), memory, None if noise is None else noise.at(t))
         seconds_infer += perf_counter() - inference_started
-        record.decision(now, memory, action, log_prob)
-        now = env.step(action)
-        record.outcome(now, next_memory)
-        memory = next_memory
-
-    episode = record.episode(seed, env.spec)
-    episode.seconds_infer = seconds_infer
-    episode.seconds_simulate = perf_counter() - started - seconds_infer
-    return episode
-
-
-class _Record:
-    """Rows of an episode as they happen, copied: environment and actor may use their arrays again."""
-
-    def __init__(self) -> None:
-        self.rows: list[list[Any]] = []
-        self.cut: list[tuple[int, int, FloatArray, FloatArray]] = []  # t, slot, observation [O], memory [H]
-
-    def decision(self, now: StepResult, memory: FloatArray, action: FloatArray, log_prob: FloatArray) -> None:
-        seen = (now.observation, memory, action, log_prob, now.alive, now.fresh)
-        self.rows.append([part.copy() for part in seen])
-
-    def outcome(self, after: StepResult, memory: FloatArray) -> None:
-        flags = (after.terminated, after.truncated, after.outcome)
-        self.rows[-1] += [part.copy() for part in (after.reward, after.cost, *flags, after.measurements)]
-        if after.truncated.any():
-            for a in np.flatnonzero(after.truncated).tolist():
-                self.cut.append((len(self.rows) - 1, a, after.final_observation[a].copy(), memory[a].copy()))
-
-    def episode(self, seed: int, world: WorldSpec) -> Episode:
-        if not self.rows:
-            raise RuntimeError(f"the episode of seed {seed} ended before its first step")
-        columns = [np.stack(column) for column in zip(*self.rows, strict=True)]
-        observation, hidden, action, log_prob, active, first, reward, cost = columns[:8]
-        terminated, truncated, outcome, measured = columns[8:]
-        for values in (hidden, action, log_prob):
-            values[~active] = 0.0
-        life_end = np.argwhere(terminated | truncated)
-        size, memory_size = observation.shape[-1], hidden.shape[-1]
-        return Episode(
-            seed=seed,
-            observation=observation.astype(np.float32, copy=False),
-            hidden=hidden.astype(np.float32, copy=False),
-            action=action.astype(np.float32, copy=False),
-            log_prob=log_prob.astype(np.float32, copy=False),
-            active=active,
-            first=first,
-            reward=reward.astype(np.float32),
-            cost=cost.astype(np.float32, copy=False),
-            terminated=terminated,
-            truncated=truncated,
-            outcome=outcome.astype(np.int8, copy=False),
-            final_index=np.array([row[:2] for row in self.cut], dtype=np.int64).reshape(-1, 2),
-            final_observation=np.array([row[2] for row in self.cut], dtype=np.float32).reshape(len(self.cut), size),
-            final_hidden=np.array([row[3] for row in self.cut], dtype=np.float32).reshape(len(self.cut), memory_size),
-            life_end=life_end,
-            life_measurements=_measure_lives(measured, world, active, first, life_end),
-            world=world,
-            seconds_simulate=0.0,
-            seconds_infer=0.0,
-        )
+        recorder.action(t, memory, action, log_prob)
+        actions = action.reshape(len(envs), slots, -1)
+        memory = after
+        for place in going:
+            now[place] = envs[place].step(actions[place])
+            recorder.outcome(t, place, now[place], memory)
+        going = [place for place in going if not now[place].over]
+        t += 1
+    episodes = [recorder.episode(place, seed) for place, seed in enumerate(seeds)]
+    _share_seconds(episodes, perf_counter() - started, seconds_infer)
+    return episodes
 
 
-def _measure_lives(
-    values: FloatArray, world: WorldSpec, active: BoolArray, first: BoolArray, life_end: IntArray
-) -> FloatArray:
-    """Measurements [T, A, P] of each life, [M, P] float32."""
-    lives = np.zeros((len(life_end), len(world.measurements)), np.float32)
-    for column, measurement in enumerate(world.measurements):
-        part = values[..., column]
-        if measurement.reduce == "mean":
-            lives[:, column] = _mean_over_lives(part, active, first, life_end)
-        else:
-            lives[:, column] = part[life_end[:, 0], life_end[:, 1]]
-    return lives
+def _share_seconds(episodes: Sequence[Episode], seconds: float, seconds_infer: float) -> None:
+    """By their lengths."""
+    steps = sum(episode.length for episode in episodes)
+    for episode in episodes:
+        share = episode.length / steps
+        episode.seconds_infer, episode.seconds_simulate = share * seconds_infer, share * (seconds - seconds_infer)
 
 
-def _mean_over_lives(values: FloatArray, active: BoolArray, first: BoolArray, life_end: IntArray) -> FloatArray:
-    """Mean of values [T, A] over each life, [M] float32."""
-    steps = np.arange(len(values))[:, None]
-    start = np.maximum.accumulate(np.where(first, steps, 0), axis=0)
-    sums = np.cumsum(np.where(active, values, 0.0), axis=0, dtype=np.float64)
-    end, slot = life_end[:, 0], life_end[:, 1]
-    begin = start[end, slot]
-    before = np.where(begin > 0, sums[np.maximum(begin - 1, 0), slot], 0.0)
-    return ((sums[end, slot] - before) / (end - begin + 1)).astype(np.float32)
+class _Noise:
+    """Standard normal numbers of each episode's own generator, a step's at a time.
+
+    Drawn for every slot, acting or not: whether a car lives must not shift another car's noise.
+    """
+
+    def __init__(self, seeds: Sequence[int], slots: int, size: int) -> None:
+        self._generators = [np.random.default_rng([seed, 1]) for seed in seeds]
+        self._shape = (NOISE_STEPS, slots, size)
+        self._block = np.zeros((0,))
+
+    def at(self, t: int) -> FloatArray:
+        """[E * A, U] of step t; to be asked for one step after another."""
+        if t % NOISE_STEPS == 0:
+            blocks = [generator.standard_normal(self._shape, np.float32) for generator in self._generators]
+            self._block = np.concatenate(blocks, axis=1)
+        return self._block[t % NOISE_STEPS]

@@ -1,4 +1,4 @@
-"""What runs inside a worker process: one environment, one policy, one episode per call."""
+"""What runs inside a worker process: one policy, and as many environments as episodes at a time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -15,7 +16,7 @@ from maip3o.envs.contract import ArrayEnv, FloatArray, WorldSpec
 from maip3o.envs.driving.staggered import StaggeredStart
 from maip3o.envs.driving.views import DrivingEnv
 from maip3o.models.compiled.act import NumpyActor
-from maip3o.runners.rollout import rollout
+from maip3o.runners.rollout import rollouts
 
 SINGLE_THREAD = {
     name: "1" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -45,7 +46,7 @@ class NoJob(Exception):
 
 _job: Job | None = None
 _actor: NumpyActor | None = None
-_env: ArrayEnv | None = None
+_envs: list[ArrayEnv] = []
 _env_key: tuple[ScenarioConfig, tuple[str, ...]] | None = None
 
 
@@ -71,25 +72,35 @@ def set_job(job: Job) -> None:
 
 
 def environment(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> ArrayEnv:
-    """This process's environment. MetaDrive allows one engine per process: another scenario replaces it."""
-    global _env, _env_key
+    """The first of this process's environments."""
+    return environments(scenario, cost_names, 1)[0]
+
+
+def environments(scenario: ScenarioConfig, cost_names: tuple[str, ...], count: int) -> list[ArrayEnv]:
+    """So many environments of this process. Another scenario replaces them all: MetaDrive allows one engine."""
+    global _env_key
     from maip3o.envs import make_array_env
 
     key = (replace(scenario, end_rule="all"), cost_names)  # the end rule alone needs no new engine
-    if _env is None or _env_key != key:
-        if _env is not None:
-            _env.close()
-            _env = None
-        _env, _env_key = make_array_env(scenario, cost_names), key
-    _env.end_rule = scenario.end_rule
-    return _env
+    if _env_key != key:
+        while _envs:
+            _envs.pop().close()
+        _env_key = key
+    while len(_envs) < count:
+        _envs.append(make_array_env(scenario, cost_names))
+    for env in _envs:
+        env.end_rule = scenario.end_rule
+    return _envs[:count]
 
 
-def run_episode(seed: int) -> Episode:
-    if _job is None or _env is None or _actor is None:
+def run_episodes(seeds: Sequence[int]) -> list[Episode]:
+    """The job's episodes of these seeds, side by side."""
+    if _job is None or _actor is None:
         raise NoJob
-    env = StaggeredStart(cast(DrivingEnv, _env), _job.start_spread) if _job.start_spread else _env
-    return rollout(env, _actor, seed, _job.deterministic)
+    envs = environments(_job.scenario, _job.cost_names, len(seeds))
+    if spread := _job.start_spread:
+        envs = [StaggeredStart(cast(DrivingEnv, env), spread) for env in envs]
+    return rollouts(envs, _actor, seeds, _job.deterministic)
 
 
 def world_spec(what: tuple[ScenarioConfig, tuple[str, ...]]) -> WorldSpec:

@@ -13,14 +13,17 @@ import mujoco
 import numpy as np
 import pytest
 
+from maip3o.algo.learner import Learner
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import ArrayEnv
 from maip3o.envs.robots import extras
 from maip3o.envs.robots.velocity import ROBOTS
 from maip3o.errors import UserError
+from maip3o.models.compiled.act import NumpyActor
 from maip3o.runners.compose import compose
-from tests.toy_run import final_state, train_inline
+from maip3o.runners.rollout import rollout, rollouts
+from tests.toy_run import assert_same_episode, final_state, train_inline
 
 FILES = {
     "Ant": "ant_velocity",
@@ -92,6 +95,17 @@ def test_an_episode_is_a_pure_function_of_its_seed(robot: str) -> None:
         bytes_of(env, other)
     assert bytes_of(env, 3) == first == bytes_of(make(robot), 3)
     assert bytes_of(env, 4) != first
+
+
+@pytest.mark.parametrize("robot", ["HalfCheetah", "Hopper"])
+def test_an_episode_does_not_depend_on_what_runs_beside_it(robot: str) -> None:
+    config = compose([f"+scenario={FILES[robot]}"])[0]
+    envs = [make(robot, horizon=80) for _ in range(4)]
+    actor = NumpyActor(Learner(config, envs[0].spec).actor_weights(), config.model)
+    together = rollouts(envs, actor, [1, 2, 3, 4], False)
+    assert robot == "HalfCheetah" or len({episode.length for episode in together}) > 1
+    for episode in together[::-1]:
+        assert_same_episode(episode, rollout(envs[0], actor, episode.seed, False))
 
 
 def test_out_of_time_is_a_cut_and_a_fall_is_an_end() -> None:

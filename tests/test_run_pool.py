@@ -15,10 +15,10 @@ from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.toy import ToyEnv
 from maip3o.errors import RunError, UserError
-from maip3o.runners.pool import Pool, make_pool
+from maip3o.runners.pool import Pool, _group_size, make_pool
 from maip3o.runners.rollout import rollout
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, LAST_SEED, evaluation_seeds, training_seed, training_seeds
-from maip3o.runners.worker import NoJob, run_episode, set_job
+from maip3o.runners.worker import NoJob, run_episodes, set_job
 from tests.toy_run import InlineWorker, assert_same_episode, toy_actor, toy_job
 
 SEEDS = [7, 3, 5, 11, 2]
@@ -103,7 +103,7 @@ def test_worker_that_forgot_its_job_is_told_again() -> None:
 
         def call(self, function: Callable[..., Any], argument: Any, timeout: float) -> Any:
             self.told += function is set_job
-            if function is run_episode and argument == SEEDS[1] and self.told == 1:
+            if function is run_episodes and argument == SEEDS[3:] and self.told == 1:
                 raise NoJob
             return super().call(function, argument, timeout)
 
@@ -120,6 +120,35 @@ def test_episode_that_always_fails_stops_the_run_with_seed_and_traceback() -> No
         assert "seed 42 failed 2 times" in str(failed.value)
         assert "Traceback" in str(failed.value)
         assert "hazards" in str(failed.value)
+
+
+def test_one_bad_episode_costs_the_others_of_its_group_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    groups = []
+
+    class Poisoned(InlineWorker):
+        def call(self, function: Callable[..., Any], argument: Any, timeout: float) -> Any:
+            if function is run_episodes:
+                groups.append((argument, timeout))
+                if 5 in argument:
+                    raise ValueError("this one")
+            return super().call(function, argument, timeout)
+
+    pool = Pool(Poisoned, 1, RunnerConfig(max_attempts=3, episode_timeout=10.0))
+    with pytest.raises(RunError, match="the episode of seed 5 failed 3 times"):
+        pool.map(toy_job(), SEEDS)
+    assert groups[0] == ([7, 3, 5], 30.0), "each episode has its own time"
+    assert [group for group, _ in groups[1:]] == [[5], [5]]
+    groups.clear()
+    assert len(pool.map(toy_job(), [1, 2, 3])) == 3
+    assert [group for group, _ in groups] == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("episodes", "workers", "side_by_side", "size"),
+    [(5, 2, 16, 3), (5, 2, 1, 1), (40, 2, 16, 10), (1, 4, 16, 1), (0, 2, 16, 1), (32, 2, 16, 16), (33, 2, 16, 9)],
+)
+def test_workers_share_the_episodes_evenly(episodes: int, workers: int, side_by_side: int, size: int) -> None:
+    assert _group_size(episodes, workers, side_by_side) == size
 
 
 def test_error_in_the_first_question_is_one_line() -> None:

@@ -6,7 +6,8 @@ import pytest
 from maip3o.envs.contract import ArrayEnv, StepResult
 from maip3o.envs.driving.outcomes import Cause
 from maip3o.envs.toy import ToyEnv
-from maip3o.runners.rollout import rollout
+from maip3o.runners.recorder import FIRST_ROOM
+from maip3o.runners.rollout import NOISE_STEPS, _Noise, rollout, rollouts
 from tests.toy_run import assert_same_episode, toy_actor, toy_job
 
 ACTOR = toy_actor(toy_job())
@@ -27,6 +28,31 @@ def test_lives_are_whole(end_rule: str, respawn: bool) -> None:
         assert np.array_equal(episode.life_end, np.argwhere(ended))
         assert np.array_equal(episode.final_index, np.argwhere(episode.truncated))
         assert not episode.hidden[episode.first].any()
+
+
+@pytest.mark.parametrize("respawn", [False, True])
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_an_episode_does_not_depend_on_what_runs_beside_it(respawn: bool, deterministic: bool) -> None:
+    """Of different lengths, one longer than the recorder's first room, in another order, and in used environments."""
+
+    def make() -> ArrayEnv:
+        return ToyEnv(3, 300, hazard=0.004, end_rule="first", respawn=respawn)
+
+    seeds = [5, 8, 2, 11, 3]
+    alone = {seed: rollout(make(), ACTOR, seed, deterministic) for seed in seeds}
+    assert len({episode.length for episode in alone.values()}) > 1
+    assert max(episode.length for episode in alone.values()) > FIRST_ROOM
+    envs = [make() for _ in seeds]
+    for order in (seeds, seeds[::-1]):
+        for episode in rollouts(envs, ACTOR, order, deterministic):
+            assert_same_episode(episode, alone[episode.seed])
+
+
+def test_noise_is_that_of_one_step_after_another() -> None:
+    generator = np.random.default_rng([4, 1])
+    noise = _Noise([9, 4], slots=3, size=1)
+    for t in range(2 * NOISE_STEPS + 3):
+        assert np.array_equal(noise.at(t)[3:], generator.standard_normal((3, 1), np.float32))
 
 
 def test_life_means_cover_each_life_alone() -> None:

@@ -54,6 +54,8 @@ def run(
 class _Scripted:
     """Stands in for a policy: steers at the next checkpoint and brakes for what the lidar sees ahead."""
 
+    memory_size = 0
+
     def initial_memory(self, agents: int) -> FloatArray:
         return np.zeros((agents, 0), np.float32)
 

@@ -142,7 +142,7 @@ def _workers(config: Config) -> None:
     if not isinstance(number, str) and number > each:
         key = "steps_per_iteration" if config.total_steps else "episodes_per_iteration"
         raise UserError(
-            f"num_workers={number}: one process simulates one episode at a time, and an iteration has {each} "
+            f"num_workers={number}: an iteration has {each} episodes "
             f"({key}={get(config, key)}); set num_workers to {each} or less"
         )
 

@@ -27,6 +27,7 @@ class World:
     observation_size: Callable[[ScenarioConfig], int] | None = None  # if it can be known without an environment
     takes_costs: bool = False  # a constraint may name another cost function and its parameters (scenario.costs)
     protocols: tuple[str, ...] = ("full",)  # of an evaluation; with `first` also until the first failure of any agent
+    side_by_side: int = 1  # environments that one process may have: more of them share one call of the policy
     view: str = ""  # of films: map (driving.views.DrivingEnv), camera or plan (robots.views); empty: there are none
 
 

@@ -128,4 +128,5 @@ WORLD = World(
     make=lambda scenario, costs: ToyEnv(scenario.num_agents, scenario.horizon, cost_names=costs, **scenario.settings),
     costs=lambda scenario: KINDS,
     observation_size=lambda scenario: 3,
+    side_by_side=4,
 )

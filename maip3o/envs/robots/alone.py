@@ -35,6 +35,7 @@ class AloneEnv:
         self.spec, self.end_rule = spec, scenario.end_rule  # every rule ends the episode with the only life
         self.robot, self._horizon = robot, scenario.horizon
         self._time_out = spec.indices("timeout")[0]
+        self._action_shape = (1, spec.action_size)
         self._time = 0
         self._now = self._blank()
 
@@ -50,8 +51,8 @@ class AloneEnv:
         now = self._now
         if now.over:
             raise UserError("step() after the end of the episode: call reset(seed) first")
-        if np.shape(action) != (1, self.spec.action_size):
-            raise UserError(f"action has shape {np.shape(action)}: must be (1, {self.spec.action_size})")
+        if action.shape != self._action_shape:
+            raise UserError(f"action has shape {action.shape}: must be {self._action_shape}")
         reward, costs, outcome, measurements = self.robot.step(action[0])
         self._time += 1
         now.fresh[0] = False

@@ -102,4 +102,4 @@ def _inspect(scenario: ScenarioConfig) -> None:
     env.close()
 
 
-WORLD = World(make=_make, costs=costs_of, check=_check, inspect=_inspect)
+WORLD = World(make=_make, costs=costs_of, check=_check, inspect=_inspect, side_by_side=16)

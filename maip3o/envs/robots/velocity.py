@@ -7,9 +7,11 @@ beyond their range, and the reward charges for the action as it was chosen.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from numpy.typing import NDArray
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs.contract import RUNNING, Cost, FloatArray, Measurement, Outcome, WorldSpec
 from maip3o.envs.registry import World
-from maip3o.envs.robots.alone import AloneEnv, linear_map, require_alone
+from maip3o.envs.robots.alone import AloneEnv, require_alone
 from maip3o.envs.robots.extras import require_mujoco
 from maip3o.errors import UserError
 
@@ -28,22 +30,21 @@ OUTCOMES = (RUNNING, Outcome("time_out", "timeout", "out of time"), Outcome("fel
 MEASUREMENTS = (Measurement("speed", "mean", "mean speed, m/s"),)
 
 
-def _along_x(env: Any) -> FloatArray:
-    return env.data.qpos[:1].copy()
+Place = Callable[[], list[float]]  # where the robot is now: x, y
 
 
-def _on_the_plane(env: Any) -> FloatArray:
-    return env.data.qpos[:2].copy()
+def _base(env: Any) -> Place:
+    return env.data.qpos[:2].tolist  # a view, as below: MuJoCo keeps its arrays where they are
 
 
-def _torso(env: Any) -> FloatArray:
-    return env.data.xpos[1, :2].copy()  # body 0 is the world
+def _torso(env: Any) -> Place:
+    return env.data.xpos[1, :2].tolist  # body 0 is the world
 
 
-def _centre_of_mass(env: Any) -> FloatArray:
+def _centre_of_mass(env: Any) -> Place:
     from gymnasium.envs.mujoco.humanoid_v4 import mass_center
 
-    return mass_center(env.model, env.data)
+    return lambda: mass_center(env.model, env.data).tolist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Limit:
 class Kind:
     """What sets the six apart, besides Gymnasium's own classes."""
 
-    place: Callable[[Any], FloatArray]  # environment -> [1 or 2]: the velocity is its way in a step, over the time
+    place: Callable[[Any], Place]  # of Gymnasium's environment: the velocity is its way in a step, over the time
     v1: Limit
     v0: Limit
     falls: bool = True
@@ -69,13 +70,13 @@ class Kind:
 
 ROBOTS = {
     "Ant": Kind(_torso, Limit(2.6222, "xy"), Limit(2.5745, "xy")),
-    "HalfCheetah": Kind(_along_x, Limit(3.2096, "x"), Limit(2.8795, "x"), falls=False),
-    "Hopper": Kind(_along_x, Limit(0.7402, "x"), Limit(0.37315, "x")),
+    "HalfCheetah": Kind(_base, Limit(3.2096, "x"), Limit(2.8795, "x"), falls=False),
+    "Hopper": Kind(_base, Limit(0.7402, "x"), Limit(0.37315, "x")),
     "Humanoid": Kind(
         _centre_of_mass, Limit(1.4149, "xy"), Limit(2.3475, "xy"), forward_weight=1.25, observes_forces=True
     ),
-    "Swimmer": Kind(_on_the_plane, Limit(0.2282, "x"), Limit(0.04845, "xy"), falls=False),
-    "Walker2d": Kind(_along_x, Limit(2.3415, "x"), Limit(1.7075, "x")),
+    "Swimmer": Kind(_base, Limit(0.2282, "x"), Limit(0.04845, "xy"), falls=False),
+    "Walker2d": Kind(_base, Limit(2.3415, "x"), Limit(1.7075, "x")),
 }
 
 
@@ -89,36 +90,38 @@ class VelocityRobot:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # v4 is old, and meant
             env: Any = gymnasium.make(f"{name}-v4", disable_env_checker=True).unwrapped
-        self.env, self.kind = env, ROBOTS[name]
+        self.env, self.name, self.kind = env, name, ROBOTS[name]
         self.limit: Limit = getattr(self.kind, version)
         self.charged = charged  # the cost is asked for
-        self.middle, self.half_range = linear_map(*env.model.actuator_ctrlrange.T)
+        self._half_range = env.model.actuator_ctrlrange[:, 1].copy()  # the ranges are symmetric
         self._free_root = env.model.jnt_type[0] == mujoco.mjtJoint.mjJNT_FREE
-        self._mujoco = mujoco
         self._camera: Any = None
+        self._normalise = mujoco.mju_normalize4
+        self._advance = partial(mujoco.mj_step, env.model, env.data, nstep=env.frame_skip)
+        self._forces = partial(mujoco.mj_rnePostConstraint, env.model, env.data)
+        # What is asked for in every step, once: each look-up in MuJoCo's structures takes about a microsecond.
+        self._control, self._place, self._seconds = env.data.ctrl, self.kind.place(env), float(env.dt)
         self._control_weight = env._ctrl_cost_weight
         self._healthy_reward = env._healthy_reward if self.kind.falls else 0.0
 
     def reset(self, seed: int) -> None:
         self.env.reset(seed=seed)
         if self._free_root:  # MuJoCo 2, whose observations the published results are of, did so by itself
-            self._mujoco.mju_normalize4(self.env.data.qpos[3:7])
-        self._place = self.kind.place(self.env)
+            self._normalise(self.env.data.qpos[3:7])
+        self._before = self._place()
 
     def step(self, action: FloatArray) -> tuple[float, Any, int, Any]:
-        env, before = self.env, self._place
-        control = self.middle + self.half_range * action
-        env.data.ctrl[:] = control
-        self._mujoco.mj_step(env.model, env.data, nstep=env.frame_skip)
+        control = self._control
+        np.multiply(action, self._half_range, out=control)
+        self._advance()
         if self.kind.observes_forces:
-            self._mujoco.mj_rnePostConstraint(env.model, env.data)
-        self._place = self.kind.place(env)
-        velocity = (self._place - before) / env.dt
-        forward = self.kind.forward_weight * velocity[0]
-        reward = forward + self._healthy_reward - self._control_weight * np.sum(np.square(control))
-        speed = velocity[0] if self.limit.of == "x" else np.sqrt(np.sum(np.square(velocity)))
+            self._forces()
+        (x_before, y_before), self._before = self._before, self._place()
+        x, y = (self._before[0] - x_before) / self._seconds, (self._before[1] - y_before) / self._seconds
+        reward = self.kind.forward_weight * x + self._healthy_reward - self._control_weight * control.dot(control)
+        speed = x if self.limit.of == "x" else math.hypot(x, y)
         cost = speed > self.limit.metres_per_second
-        fell = self.kind.falls and env.terminated
+        fell = self.kind.falls and self.env.terminated
         return reward, cost if self.charged else (), FELL if fell else 0, speed
 
     def observe(self, out: FloatArray) -> None:
@@ -146,7 +149,9 @@ def _make(scenario: ScenarioConfig, cost_names: tuple[str, ...]) -> AloneEnv:
     size = robot.env.observation_space.shape[0]
     outcomes = OUTCOMES if robot.kind.falls else OUTCOMES[:FELL]
     costs = tuple(Cost(name, KINDS[name]) for name in cost_names)
-    spec = WorldSpec(size, len(robot.middle), outcomes, MEASUREMENTS, costs, agent="robot", failure="fell")
+    spec = WorldSpec(
+        size, robot.env.action_space.shape[0], outcomes, MEASUREMENTS, costs, agent="robot", failure="fell"
+    )
     return AloneEnv(robot, spec, scenario)
 
 
@@ -166,4 +171,4 @@ def _check(scenario: ScenarioConfig) -> None:
     require_mujoco(scenario)
 
 
-WORLD = World(make=_make, costs=lambda scenario: KINDS, check=_check, view="camera")
+WORLD = World(make=_make, costs=lambda scenario: KINDS, check=_check, view="camera", side_by_side=16)
