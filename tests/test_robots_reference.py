@@ -30,9 +30,9 @@ def make(robot: str, version: str, **changes: Any) -> Any:
 
 def push(env: Any, limit: float, factors: tuple[float, float]) -> None:
     """The robot moves at the start, as it did when it was recorded."""
-    data, axes = env._robot.env.data, 2 if ROBOTS[env._robot.name].v0.of == "xy" else 1
+    data, axes = env.robot.env.data, 2 if ROBOTS[env.robot.name].v0.of == "xy" else 1
     data.qvel[:axes] += limit * np.array(factors[:axes])
-    mujoco.mj_forward(env._robot.env.model, data)
+    mujoco.mj_forward(env.robot.env.model, data)
 
 
 def assert_close(mine: np.ndarray, theirs: np.ndarray, tolerance: float) -> None:
