@@ -24,9 +24,9 @@ from maip3o.runners.rollout import rollout
 from maip3o.runners.worker import Job, environment
 from maip3o.video import palette
 from maip3o.video.clips import telling_seeds
-from maip3o.video.plan import COLOURS, draw_plan
+from maip3o.video.plan import draw_plan, plan_colours
 from maip3o.video.robot_film import make_robot_footage, robot_frames
-from maip3o.video.robot_recording import MOST_PICTURES, record_pictures
+from maip3o.video.robot_recording import MOST_PICTURES, record_robot
 from maip3o.video.scene import Camera
 from maip3o.video.strip import SUMMARY_WIDTH
 
@@ -60,7 +60,7 @@ def test_the_plan_shows_every_thing_where_it_stands() -> None:
     for shape in plan.shapes[1:]:
         x, y = camera.pixels(shape.outline.mean(axis=0)).round().astype(int)
         covered = [other.kind for other in plan.shapes if np.ptp(other.outline, axis=0).max() < 3]
-        assert near(image[y, x], COLOURS[shape.kind]) or len(covered) > 1
+        assert near(image[y, x], plan_colours()[shape.kind]) or len(covered) > 1
     robot = env.robot.env.agent.get_position()[:2]  # type: ignore[attr-defined]
     assert plan.shapes[-1].outline.mean(axis=0) == pytest.approx(robot, abs=1e-9)
     env.close()
@@ -84,19 +84,19 @@ def test_a_picture_shows_the_robot_and_each_world_anew(scenario: str, colour: pa
 
 def test_filming_changes_no_number(tmp_path: Path) -> None:
     job = job_of(make_run(tmp_path, "ball_run", 510))
-    recording = record_pictures((job, 5))
+    recording = record_robot((job, 5))
     env = environment(job.scenario, job.cost_names)
     alone = rollout(env, NumpyActor(job.weights, job.model), 5, False)
     assert alone.observation.tobytes() == recording.episode.observation.tobytes()
     assert alone.reward.tobytes() == recording.episode.reward.tobytes()
-    assert (recording.every, len(recording.pictures)) == (2, 256)
-    assert len(recording.pictures) <= MOST_PICTURES + 1
+    assert (recording.every, len(recording.views)) == (2, 256)
+    assert len(recording.views) <= MOST_PICTURES + 1
 
 
 def test_frames_show_the_cost_the_limit_and_the_prediction(tmp_path: Path) -> None:
     run = make_run(tmp_path, "ball_run", 40)
     policy = load_policy(run)
-    footage = make_robot_footage(policy, policy.config.scenario, record_pictures((job_of(run), 1)))
+    footage = make_robot_footage(policy, policy.config.scenario, record_robot((job_of(run), 1)))
     assert footage.limit == 25
     assert np.isfinite(footage.risk).all()
     footage.cost = np.zeros(40)

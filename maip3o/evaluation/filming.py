@@ -23,7 +23,7 @@ from maip3o.video.frames import FPS, HEIGHT, WIDTH, clip_frames, versus_frames
 from maip3o.video.recording import record_episode
 from maip3o.video.replay import replay_page
 from maip3o.video.robot_film import make_robot_footage, robot_frames
-from maip3o.video.robot_recording import check_camera, record_pictures
+from maip3o.video.robot_recording import check_camera, record_robot
 from maip3o.video.text import Image
 
 
@@ -96,7 +96,7 @@ class Cameraman:
         """The frames of one episode, and how many to show in a second."""
         if self.view == "map":
             return clip_frames(self.footage(policy, seed)), FPS
-        recording = self.pool.ask(record_pictures, (self._job(policy), seed))
+        recording = self.pool.ask(record_robot, (self._job(policy), seed))
         footage = make_robot_footage(policy, self.evaluation.config.scenario, recording)
         return robot_frames(footage), footage.fps
 

@@ -14,33 +14,38 @@ from maip3o.video.palette import Colour, mix
 from maip3o.video.scene import SHIFT, Camera
 from maip3o.video.text import Image
 
-COLOURS: dict[str, Colour] = {
-    "floor": palette.ROAD,
-    "zone": mix(palette.agent_colour(6), palette.ROAD, 0.75),
-    "line": palette.LINE_YELLOW,
-    "hazard": mix(palette.BAD, palette.ROAD, 0.45),
-    "goal": palette.GOOD,
-    "box": palette.WARN,
-    "robot": palette.agent_colour(0),
-}
 GRID = 2.0  # metres between the lines on the floor
 MARGIN = 0.5  # metres around the bounds
+
+
+def plan_colours() -> dict[str, Colour]:
+    """By kind of shape, in the theme that is used now."""
+    return {
+        "floor": palette.ROAD,
+        "zone": mix(palette.agent_colour(6), palette.ROAD, 0.75),
+        "line": palette.LINE_YELLOW,
+        "hazard": mix(palette.BAD, palette.ROAD, 0.45),
+        "goal": palette.GOOD,
+        "box": palette.WARN,
+        "robot": palette.agent_colour(0),
+    }
 
 
 def draw_plan(plan: Plan, trail: Sequence[FloatArray]) -> Image:
     """[HEIGHT, WIDTH, 3]; `trail` are places [2] where the robot has just been."""
     camera = Camera.framing(plan.bounds, WIDTH, HEIGHT, MARGIN)
+    colours = plan_colours()
     image = np.full((HEIGHT, WIDTH, 3), palette.GROUND, dtype=np.uint8)
     for shape in plan.shapes:
         if shape.kind == "robot" and len(trail) > 1:
-            colour = mix(COLOURS["robot"], palette.ROAD, 0.4)
+            colour = mix(palette.agent_colour(0), palette.ROAD, 0.4)
             cv2.polylines(image, [camera.fixed(np.array(trail))], False, colour, 3, cv2.LINE_AA, SHIFT)
         outline = camera.fixed(shape.outline)
-        cv2.fillPoly(image, [outline], COLOURS[shape.kind], cv2.LINE_AA, SHIFT)
+        cv2.fillPoly(image, [outline], colours[shape.kind], cv2.LINE_AA, SHIFT)
         if shape.kind == "floor":
             _draw_grid(image, camera, plan, outline)
         elif shape.kind != "zone":
-            edge = mix(COLOURS[shape.kind], (0, 0, 0), 0.45)
+            edge = mix(colours[shape.kind], (0, 0, 0), 0.45)
             cv2.polylines(image, [outline], True, edge, 2, cv2.LINE_AA, SHIFT)
     _draw_nose(image, camera, plan.shapes[-1].outline)
     return image
@@ -65,5 +70,5 @@ def _draw_nose(image: Image, camera: Camera, outline: FloatArray) -> None:
         return
     front, back = outline[[0, 3]], outline[[1, 2]]
     screen = np.concatenate([0.75 * front + 0.25 * back, (0.45 * front + 0.55 * back)[::-1]])
-    colour = mix(COLOURS["robot"], (0, 0, 0), 0.7)
+    colour = mix(palette.agent_colour(0), (0, 0, 0), 0.7)
     cv2.fillPoly(image, [camera.fixed(screen)], colour, cv2.LINE_AA, SHIFT)

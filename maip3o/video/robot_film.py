@@ -51,7 +51,7 @@ class RobotFootage:
         """Pictures per second: real time where that is not slower than SECONDS for the whole."""
         recording = self.recording
         real = 1.0 / (recording.every * recording.step_seconds)
-        return int(min(MOST_FPS, max(round(real), round(len(recording.pictures) / SECONDS), 1)))
+        return int(min(MOST_FPS, max(round(real), round(len(recording.views) / SECONDS), 1)))
 
 
 def make_robot_footage(policy: Policy, scenario: ScenarioConfig, recording: RobotRecording) -> RobotFootage:
@@ -76,7 +76,7 @@ def robot_frames(footage: RobotFootage) -> Iterator[Image]:
     """Every frame [HEIGHT, WIDTH + SUMMARY_WIDTH, 3]. The array is reused: copy it to keep it."""
     strip = RobotStrip(footage)
     canvas = np.zeros((HEIGHT, WIDTH + SUMMARY_WIDTH, 3), dtype=np.uint8)
-    last = len(footage.recording.pictures) - 1
+    last = len(footage.recording.views) - 1
     for index in range(last + 1):
         step = min(index * footage.recording.every, footage.steps)
         canvas[:, :WIDTH] = footage.recording.picture(index)
