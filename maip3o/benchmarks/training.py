@@ -1,9 +1,10 @@
-"""How fast does training go, end to end and by phase? Both backends, several numbers of workers, in turns.
+"""How fast does training go, end to end and by phase? Several numbers of workers in turns, of cars both backends.
 
 All settings run the same iterations (same weights, same episode seeds), one iteration each in turn, so that what else
 the machine does falls on all of them alike. Episodes are those of an untrained policy unless a checkpoint is named.
 
 python -m maip3o.benchmark training rounds=5
+python -m maip3o.benchmark training scenario=half_cheetah_velocity episodes=5
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import psutil
 import torch
 
 from maip3o.algo.learner import Learner
-from maip3o.config.schema import Config
+from maip3o.config.schema import Config, ScenarioConfig
 from maip3o.data.episode import Episode
 from maip3o.errors import UserError
 from maip3o.runners import checkpoint
@@ -84,16 +85,19 @@ def run(
     episodes: int = 20,
     scenario: str = "intersection",
     workers: str = "1,2",
-    backends: str = "fast,stock",
+    backends: str = "auto",
     checkpoint_name: str = "",
 ) -> dict[str, Any]:
-    """rounds: measured iterations per setting, after one that is not; episodes: of an iteration."""
+    """rounds: measured iterations per setting, after one that is not; episodes: of an iteration.
+
+    backends: of cars fast, stock or both; auto: both.
+    """
     config, _ = compose([f"+scenario={scenario}", f"episodes_per_iteration={episodes}", f"total_episodes={episodes}"])
     torch.set_num_threads(1)  # as torch_threads=auto
     with ExitStack() as pools:
         settings = [
             _setting(config, backend, int(count), checkpoint_name, pools)
-            for backend in backends.split(",")
+            for backend in _backends(config.scenario, backends)
             for count in workers.split(",")
         ]
         most = max(setting.workers for setting in settings)
@@ -127,9 +131,18 @@ def _spin(_: int) -> float:
     return time.perf_counter() - started
 
 
+def _backends(scenario: ScenarioConfig, wanted: str) -> list[str]:
+    if scenario.world != "driving":
+        if wanted != "auto":
+            raise UserError(f"backends={wanted}: only cars have several; leave it out")
+        return [scenario.backend]
+    found = ["fast", "stock"] if wanted == "auto" else wanted.split(",")
+    if not set(found) <= {"fast", "stock"}:
+        raise UserError(f"backends={wanted}: must be fast, stock or both")
+    return found
+
+
 def _setting(config: Config, backend: str, workers: int, checkpoint_name: str, pools: ExitStack) -> Setting:
-    if backend not in ("fast", "stock"):
-        raise UserError(f"backends={backend}: must be fast, stock or both")
     loaded = checkpoint.load(checkpoint.find_checkpoint(checkpoint_name)) if checkpoint_name else None
     observation = loaded.config.scenario.observation if loaded else config.scenario.observation
     config = replace(config, scenario=replace(config.scenario, backend=backend, observation=observation))
