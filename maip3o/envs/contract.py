@@ -85,6 +85,24 @@ class StepResult:
     over: bool  # the episode has ended: nobody acts any more
 
 
+def blank_result(spec: WorldSpec, num_slots: int) -> StepResult:
+    """Nobody acts, and nothing has happened."""
+    seen = (num_slots, spec.observation_size)
+    return StepResult(
+        observation=np.zeros(seen, np.float32),
+        alive=np.zeros(num_slots, np.bool_),
+        fresh=np.zeros(num_slots, np.bool_),
+        reward=np.zeros(num_slots),
+        cost=np.zeros((num_slots, len(spec.costs)), np.float32),
+        terminated=np.zeros(num_slots, np.bool_),
+        truncated=np.zeros(num_slots, np.bool_),
+        outcome=np.zeros(num_slots, np.int8),
+        final_observation=np.zeros(seen, np.float32),
+        measurements=np.zeros((num_slots, len(spec.measurements))),
+        over=False,
+    )
+
+
 class ArrayEnv(Protocol):
     """The environment as the rollout sees it."""
 

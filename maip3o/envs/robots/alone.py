@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from maip3o.config.schema import ScenarioConfig
-from maip3o.envs.contract import FloatArray, StepResult, WorldSpec
+from maip3o.envs.contract import FloatArray, StepResult, WorldSpec, blank_result
 from maip3o.errors import UserError
 
 
@@ -37,12 +37,12 @@ class AloneEnv:
         self._time_out = spec.indices("timeout")[0]
         self._action_shape = (1, spec.action_size)
         self._time = 0
-        self._now = self._blank()
+        self._now = blank_result(self.spec, 1)
 
     def reset(self, seed: int) -> StepResult:
         self.robot.reset(seed)
         self._time = 0
-        now = self._now = self._blank()
+        now = self._now = blank_result(self.spec, 1)
         now.alive[0] = now.fresh[0] = True
         self.robot.observe(now.observation[0])
         return now
@@ -74,23 +74,6 @@ class AloneEnv:
         now.observation[0] = 0.0
         now.alive[0] = False
         now.over = True
-
-    def _blank(self) -> StepResult:
-        """Before the first step: nobody acts, nothing has happened."""
-        size = self.spec.observation_size
-        return StepResult(
-            observation=np.zeros((1, size), np.float32),
-            alive=np.zeros(1, np.bool_),
-            fresh=np.zeros(1, np.bool_),
-            reward=np.zeros(1),
-            cost=np.zeros((1, len(self.spec.costs)), np.float32),
-            terminated=np.zeros(1, np.bool_),
-            truncated=np.zeros(1, np.bool_),
-            outcome=np.zeros(1, np.int8),
-            final_observation=np.zeros((1, size), np.float32),
-            measurements=np.zeros((1, len(self.spec.measurements))),
-            over=False,
-        )
 
     def close(self) -> None:
         self.robot.close()

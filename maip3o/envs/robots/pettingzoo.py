@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from maip3o.config.schema import ScenarioConfig
-from maip3o.envs.contract import RUNNING, BoolArray, Cost, FloatArray, Outcome, StepResult, WorldSpec
+from maip3o.envs.contract import RUNNING, BoolArray, Cost, FloatArray, Outcome, StepResult, WorldSpec, blank_result
 from maip3o.envs.registry import World
 from maip3o.envs.robots.alone import linear_map
 from maip3o.envs.robots.foreign import cost_function, costs_of
@@ -34,24 +34,23 @@ class PettingZooEnv:
         self._id = scenario.id
         if scenario.num_agents != self.num_slots:
             raise UserError(f"scenario.num_agents={scenario.num_agents}: {self._id} has {self.num_slots} agents")
-        observation, action = (
-            self._common_space("observation", self._env.observation_space),
-            self._common_space("action", self._env.action_space),
-        )
-        self._action_shape = action.shape
-        if not (np.isfinite(action.low).all() and np.isfinite(action.high).all()):
+        observations = self._boxes("observation", self._env.observation_space)
+        actions = self._boxes("action", self._env.action_space)
+        low, high = (np.stack([getattr(box, end).ravel() for box in actions]) for end in ("low", "high"))
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise UserError(f"scenario.id={self._id}: its actions have no bounds; they must have")
-        self._middle, self._half_range = linear_map(action.low.ravel(), action.high.ravel())
+        self._middle, self._half_range = linear_map(low, high)  # [A, U] each
+        self._action_shape = actions[0].shape
         self._cost = cost_function(scenario) if cost_names else None
         costs = tuple(Cost(name, "count") for name in cost_names)
-        self.spec = WorldSpec(int(np.prod(observation.shape)), len(self._middle), OUTCOMES, (), costs)
+        self.spec = WorldSpec(int(np.prod(observations[0].shape)), low.shape[1], OUTCOMES, (), costs)
         self._alive = np.zeros(self.num_slots, np.bool_)
 
     def reset(self, seed: int) -> StepResult:
         self._time = 0
         seen, _ = self._env.reset(seed=int(seed))
         self._alive = np.isin(self._names, self._env.agents)
-        now = self._blank()
+        now = blank_result(self.spec, self.num_slots)
         now.alive[:] = now.fresh[:] = self._alive
         self._fill(now.observation, seen, self._alive)
         return now
@@ -71,7 +70,7 @@ class PettingZooEnv:
         }
         seen, rewards, terminated, truncated, infos = self._env.step(acting)
         self._time += 1
-        now, acted = self._blank(), self._alive
+        now, acted = blank_result(self.spec, self.num_slots), self._alive
         for slot in np.flatnonzero(acted).tolist():
             name = self._names[slot]
             now.reward[slot] = rewards[name]
@@ -108,8 +107,8 @@ class PettingZooEnv:
                 name = self._names[int(bad.argmax())]
                 raise UserError(f"scenario.id={self._id}: the {what} of {name} is not finite in step {self._time}")
 
-    def _common_space(self, what: str, space_of: Callable[[str], Any]) -> Any:
-        """The Box that all agents share."""
+    def _boxes(self, what: str, space_of: Callable[[str], Any]) -> list[Any]:
+        """The Box of each agent, of one shape."""
         from gymnasium.spaces import Box
 
         spaces = [space_of(name) for name in self._names]
@@ -119,23 +118,7 @@ class PettingZooEnv:
         if len({space.shape for space in spaces}) > 1:
             shapes = ", ".join(str(space.shape) for space in spaces)
             raise UserError(f"scenario.id={self._id}: the agents must have {what}s of one shape, not {shapes}")
-        return spaces[0]
-
-    def _blank(self) -> StepResult:
-        slots, size = self.num_slots, self.spec.observation_size
-        return StepResult(
-            observation=np.zeros((slots, size), np.float32),
-            alive=np.zeros(slots, np.bool_),
-            fresh=np.zeros(slots, np.bool_),
-            reward=np.zeros(slots),
-            cost=np.zeros((slots, len(self.spec.costs)), np.float32),
-            terminated=np.zeros(slots, np.bool_),
-            truncated=np.zeros(slots, np.bool_),
-            outcome=np.zeros(slots, np.int8),
-            final_observation=np.zeros((slots, size), np.float32),
-            measurements=np.zeros((slots, 0)),
-            over=False,
-        )
+        return spaces
 
     def close(self) -> None:
         self._env.close()
