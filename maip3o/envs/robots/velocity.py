@@ -65,18 +65,19 @@ class Kind:
     falls: bool = True
     forward_weight: float = 1.0  # of the speed along x in the reward
     observes_forces: bool = False  # of contacts, which MuJoCo computes only when it is asked
+    fastest: float = math.inf  # velocity of a joint that is observed
     view: tuple[float, float, float] = (4.5, -15.0, -0.2)  # of films: distance, elevation, height above the torso
 
 
 ROBOTS = {
     "Ant": Kind(_torso, Limit(2.6222, "xy"), Limit(2.5745, "xy")),
     "HalfCheetah": Kind(_base, Limit(3.2096, "x"), Limit(2.8795, "x"), falls=False),
-    "Hopper": Kind(_base, Limit(0.7402, "x"), Limit(0.37315, "x")),
+    "Hopper": Kind(_base, Limit(0.7402, "x"), Limit(0.37315, "x"), fastest=10.0),
     "Humanoid": Kind(
         _centre_of_mass, Limit(1.4149, "xy"), Limit(2.3475, "xy"), forward_weight=1.25, observes_forces=True
     ),
     "Swimmer": Kind(_base, Limit(0.2282, "x"), Limit(0.04845, "xy"), falls=False),
-    "Walker2d": Kind(_base, Limit(2.3415, "x"), Limit(1.7075, "x")),
+    "Walker2d": Kind(_base, Limit(2.3415, "x"), Limit(1.7075, "x"), fastest=10.0),
 }
 
 
@@ -101,6 +102,7 @@ class VelocityRobot:
         self._forces = partial(mujoco.mj_rnePostConstraint, env.model, env.data)
         # What is asked for in every step, once: each look-up in MuJoCo's structures takes about a microsecond.
         self._control, self._place, self._seconds = env.data.ctrl, self.kind.place(env), float(env.dt)
+        self._position, self._velocity = env.data.qpos, env.data.qvel
         self._control_weight = env._ctrl_cost_weight
         self._healthy_reward = env._healthy_reward if self.kind.falls else 0.0
 
@@ -125,7 +127,14 @@ class VelocityRobot:
         return reward, cost if self.charged else (), FELL if fell else 0, speed
 
     def observe(self, out: FloatArray) -> None:
-        out[:] = self.env._get_obs()
+        if self.kind.observes_forces:
+            out[:] = self.env._get_obs()
+            return
+        joints = len(out) - len(self._velocity)
+        out[:joints] = self._position[-joints:]
+        out[joints:] = self._velocity
+        if self.kind.fastest < math.inf:
+            np.minimum(np.maximum(out[joints:], -self.kind.fastest), self.kind.fastest, out=out[joints:])
 
     @property
     def step_seconds(self) -> float:
