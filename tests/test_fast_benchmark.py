@@ -27,6 +27,8 @@ def test_lists_the_benchmarks(capsys: pytest.CaptureFixture[str]) -> None:
         (["simulation", "driver=mad"], "driver=mad: must be one of"),
         (["simulation", "out=/no/such/folder/x.json"], "there is no folder"),
         (["lidar"], "checkpoint= is missing"),
+        (["training", "scenario=ant_velocity", "backends=fast"], "backends=fast: only cars have several"),
+        (["training", "backends=quick"], "backends=quick: must be fast, stock or both"),
         (["simulation", "episodes=0"], "episodes=0: must be 1 or above"),
         (["equality", "groups=0"], "groups=0: must be 1 or above"),
         (["equality", "first_seed=-1"], "first_seed=-1: must be 0 or above"),

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from maip3o.algo.learner import Learner
+from maip3o.benchmarks.robots import _compare, table
 from maip3o.config.schema import ScenarioConfig
 from maip3o.envs import load_scenario, make_array_env
 from maip3o.envs.contract import ArrayEnv
@@ -213,6 +214,13 @@ def test_a_robot_trains_and_goes_on_where_it_stopped(robot: str, tmp_path: Path)
     train_inline(small(robot, "total_steps=80"), tmp_path / "parts")
     train_inline(small(robot), tmp_path / "parts", prolong=True)
     assert final_state(tmp_path / "parts") == final_state(tmp_path / "whole")
+
+
+def test_the_benchmark_sets_a_robot_beside_gymnasium_s() -> None:
+    row = _compare("velocity", "Hopper", steps=60, rounds=1)
+    assert row["package_steps_per_second"] > 0
+    assert row["ours_steps_per_second"] > 0
+    assert "Hopper" in table({"Hopper": row})
 
 
 def test_scenarios_name_their_robots() -> None:
