@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from pathlib import Path
-from typing import Any, get_type_hints
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 import yaml
 from hydra import compose as hydra_compose
@@ -112,25 +113,61 @@ def _one_line(error: Exception) -> str:
     if lines[0].startswith("Could not override") and len(lines) > 1:
         new = lines[1].partition(" use +")[2]
         return f"{new}: there is no such key yet; a plus sign adds it: +{new}"
+    if item := re.search(r"An item is already at '(.+)'", lines[0]):
+        return f"+{item[1]}: it is there already; leave the plus sign out"
     cause = error.__cause__ if isinstance(error, HydraException) and error.__cause__ else error
     gist, *details = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
-    place = override or next((line.partition(": ")[2] for line in details if line.startswith("full_key:")), "")
+    key = next((line.partition(": ")[2] for line in details if line.startswith("full_key:")), "")
     if file := re.fullmatch(r"In '(.+)': \w+ raised while composing config:", gist):  # of --config-dir
-        gist = f"unknown key; {hint(place)}" if details[0].startswith("Key ") else details[0]
-        place = f"{file[1]}.yaml: {place}".removesuffix(": ")
+        gist = f"unknown key; {hint(key)}" if details[0].startswith("Key ") else details[0]
+        place = f"{file[1]}.yaml: {key}".removesuffix(": ")
+    else:
+        place, gist = override or key, _reworded(gist, key)
     return f"{place}: {gist}" if place else gist
+
+
+def _reworded(gist: str, key: str) -> str:
+    """omegaconf's complaint about this key in our words, where we know better ones."""
+    parent = _type_of(key.rpartition(".")[0]) if key else None
+    if gist.startswith("Key ") and is_dataclass(parent):
+        return f"unknown key; known are {', '.join(item.name for item in fields(parent))}"
+    if "missing mandatory value" in gist:
+        return f"it is missing; add +{key}=<value>"
+    if "does not support deletion" in gist:
+        return "it cannot be taken away; set another value"
+    if name := re.search(r"Interpolation key '(.+)' not found", gist):
+        return f"${{{name[1]}}} names no key"
+    expected = _expected(key) if key else None
+    return f"must be {expected}" if expected else gist
+
+
+WORDS = {
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    list[int]: "a list such as [64,64]",
+    list[float]: "a list such as [0.6,0.3]",
+}
 
 
 def _expected(key: str) -> str | None:
     """What a value of this key looks like, by its type in the schema."""
+    kind = _type_of(key)
+    if is_dataclass(kind) or get_origin(kind) is dict:
+        return f"set key by key: {key}.<key>=<value>"
+    choices = [part for part in get_args(kind) if part is not type(None)] if isinstance(kind, UnionType) else [kind]
+    words = WORDS.get(choices[0]) if len(choices) == 1 else None
+    return f"{words}, or null" if words and choices != [kind] else words
+
+
+def _type_of(key: str) -> Any:
+    """The type that the schema gives this key; None if it has no such key."""
     kind: Any = Config
     for part in key.split("."):
-        hints = get_type_hints(kind) if is_dataclass(kind) else {}
-        if part not in hints:
+        if get_origin(kind) is dict:  # below constraints the user makes up names
+            kind = get_args(kind)[1]
+        elif is_dataclass(kind) and part in get_type_hints(kind):
+            kind = get_type_hints(kind)[part]
+        else:
             return None
-        kind = hints[part]
-    if is_dataclass(kind):
-        return f"set key by key: {key}.<key>=<value>"
-    return {int: "a whole number", float: "a number", bool: "true or false", list[int]: "a list such as [64,64]"}.get(
-        kind
-    )
+    return kind

@@ -331,3 +331,26 @@ def test_a_run_of_another_length_has_another_directory() -> None:
 def test_configs_of_ones_own(tmp_path: Path) -> None:
     config, _ = compose(["+scenario=toy"], config_dir=str(CONF))
     assert config.scenario.world == "toy"
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("+constraints.crash.limt=0.1", "constraints.crash.limt: unknown key; known are limit"),
+        ("+constraints.crash.limit=abc", "constraints.crash.limit: must be a number"),
+        ("+constraints.crash={}", "constraints.crash.limit: it is missing; add +constraints.crash.limit=<value>"),
+        ("constraints.termination.limit=null", "constraints.termination.limit: must be a number"),
+        ("+constraints.crash=0.1", "constraints.crash: must be set key by key: constraints.crash.<key>=<value>"),
+        ("+constraints=5", "+constraints: it is there already; leave the plus sign out"),
+        ("constraints=null", "constraints=null: must be set key by key"),
+        ("scenario.initial_std=abc", "scenario.initial_std=abc: must be a list such as"),
+        ("start_spread=x", "start_spread=x: must be a whole number, or null"),
+        ("~algo.lr", "~algo.lr: it cannot be taken away; set another value"),
+        ("algo.lr=${x}", "${x} names no key"),
+    ],
+)
+def test_what_omegaconf_refuses_is_told_in_our_words(override: str, words: str) -> None:
+    with pytest.raises(UserError) as refused:
+        compose(["+scenario=intersection", override])
+    assert words in str(refused.value)
+    assert not re.search("Config|Type|Optional|full_key", str(refused.value))
