@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from maip3o.data.statistics import EpisodeTable
+
 RENAMED = {"constraint": "constraints", "critic": "critics", "bound": "policy"}
-OUTCOMES = "success|ended|fell|eliminated|time_out|cut"
+OUTCOMES = "arrived|ended|fell|eliminated|time_out|cut"
 
 
 def tag(name: str) -> str:
@@ -52,6 +54,15 @@ class Board:
         for name, value in numbers.items():
             self._writer.add_scalar(tag(name), value, episodes)
         self._writer.flush()
+
+    def episodes(self, table: EpisodeTable, episodes: int) -> None:
+        """Histograms of an evaluation: its episodes' returns, and how often each costs."""
+        columns = {"reward/return_of_episodes": table.reward}
+        columns |= {
+            f"constraints/{name}/of_episodes": table.cost[:, k] for k, name in enumerate(table.world.cost_names)
+        }
+        for name, values in columns.items():
+            self._writer.add_histogram(name, values, episodes)
 
     def close(self) -> None:
         self._writer.close()

@@ -77,6 +77,8 @@ class RunLog:
         """`table`: the episodes of the protocol that tells more, for the last words of the run."""
         self._write("evaluation", counters, numbers)
         self._last_evaluation = table
+        if self._board is not None:
+            self._board.episodes(table, counters["episodes"])
 
     def _write(self, kind: str, counters: Mapping[str, Any], numbers: Mapping[str, float]) -> None:
         record: dict[str, Any] = {"kind": kind, **{name: counters[name] for name in COUNTERS}}

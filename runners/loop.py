@@ -134,10 +134,10 @@ def _iterate(config: Config, pool: Pool, learner: Learner, before: dict[str, Any
 
 
 def _warn_of_standing_still(numbers: dict[str, float]) -> None:
-    success, time_out = (numbers.get(f"evaluation/full/{name}") for name in ("success", "time_out"))
-    if success is not None and time_out is not None and success < 0.05 and time_out > 0.4:
+    arrived, time_out = (numbers.get(f"evaluation/full/{name}") for name in ("arrived", "time_out"))
+    if arrived is not None and time_out is not None and arrived < 0.05 and time_out > 0.4:
         log.warning(
-            f"the policy stands still ({100 * time_out:.0f} % out of time, {100 * success:.0f} % arrived): "
+            f"the policy stands still ({100 * time_out:.0f} % timed out, {100 * arrived:.0f} % arrived): "
             "the penalty may be too strong; use algo.penalty.growth=odds, or a smaller algo.penalty.eta"
         )
 

@@ -26,7 +26,7 @@ def format_line(
     for label, key, pattern in (
         ("", "speed/env_steps_per_second", "{:.0f} steps/s"),
         ("return", "rollout/return", "{:.1f}"),
-        ("arrived", "rollout/success", "{:.2f}"),
+        ("arrived", "rollout/arrived", "{:.2f}"),
     ):
         value = numbers.get(key)
         if value is not None and math.isfinite(value):

@@ -40,7 +40,7 @@ def run_records(config: dict[str, Any], episodes: int) -> list[dict[str, Any]]:
         success = float(np.clip(0.7 * level * rise + noise.normal(0, 0.03), 0, 1))
         crash = float(np.clip(0.6 - 0.5 * level * rise + noise.normal(0, 0.03), 0, 1 - success))
         rest = 1.0 - success - crash
-        shares = {"success": success, "crash_vehicle": crash, "crash_object": 0.0, "crash_sidewalk": 0.1 * rest}
+        shares = {"arrived": success, "crash_vehicle": crash, "crash_object": 0.0, "crash_sidewalk": 0.1 * rest}
         shares |= {"off_road": 0.5 * rest, "time_out": 0.4 * rest, "eliminated": crash + 0.6 * rest}
         counters = {"episodes": count, "env_steps": env_steps, "seconds": count * (2.0 + 0.1 * seed)}
         iteration = {"kind": "iteration", "iteration": count // 20, "agent_steps": env_steps * 7, **counters}
@@ -94,7 +94,7 @@ def write_evaluation(
 ) -> None:
     """evaluation.json as `python -m maip3o.evaluate` leaves it."""
     config = yaml.safe_load((directory / ".hydra" / "config.yaml").read_text())
-    figures = {"return": 512.0, "worst_return": 3.0, "success": success, "eliminated": 0.9 - success, "time_out": 0.1}
+    figures = {"return": 512.0, "worst_return": 3.0, "arrived": success, "eliminated": 0.9 - success, "time_out": 0.1}
     figures |= {"crash_vehicle": 0.5 * (0.9 - success), "crash_object": 0.0, "crash_sidewalk": 0.0, "cut": 0.0}
     figures |= {"off_road": 0.5 * (0.9 - success), "route_completion": 0.8, "speed": 7.0, "length": 240.0}
     figures |= {"efficiency": 1.2}

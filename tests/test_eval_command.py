@@ -216,11 +216,11 @@ def test_evaluate_writes_what_it_promises(run: Path, tmp_path: Path) -> None:
     assert content["seeds"] == [5, 7]
     for protocol in ("first", "full"):
         figures = content["protocols"][protocol]["figures"]
-        causes = ("success", "eliminated", "time_out", "cut")
+        causes = ("arrived", "eliminated", "time_out", "cut")
         assert sum(figures[name]["mean"] for name in causes) == pytest.approx(1.0)
         assert all(part["low"] <= part["mean"] <= part["high"] for part in figures.values())
         assert [row["seed"] for row in content["episodes"][protocol]] == [5, 6, 7]
-    assert content["protocols"]["first"]["constraints"]["termination"]["verdict"] == "censored"
+    assert content["protocols"]["first"]["constraints"]["termination"]["verdict"] == "not judged"
     assert "collective return" in answer.stdout
     files = {clip["file"] for clip in content["videos"]}
     assert "versus_maip3o_intersection_seed0.mp4" in files

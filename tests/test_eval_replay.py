@@ -156,6 +156,6 @@ def test_the_player_plays_in_a_browser(tmp_path: Path) -> None:
     assert "predicted termination cost0.500" in result["facts"]
     assert "value10.0" in result["facts"]
     assert result["rows"] == ["72 km/h", "hit a car", "0 km/h"]
-    assert "0 arrived · 1 failed · termination cost per car 0.33 (limit 0.10)" in result["summary"]
+    assert "0 arrived · 1 eliminated · termination cost per car 0.33 (limit 0.10)" in result["summary"]
     assert result["heading"] == result["title"] == NASTY
     assert (result["other"], result["images"]) == (8, 0)

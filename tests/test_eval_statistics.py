@@ -80,7 +80,7 @@ def test_figures_are_shares_of_lives_and_means_over_episodes() -> None:
     figures = means(tabulate([one, two]))
     assert figures["return"] == pytest.approx((5 + 10 + 10 + 20) / 2)
     assert figures["worst_return"] == pytest.approx((5 + 10) / 2)
-    assert figures["success"] == 0.5
+    assert figures["arrived"] == 0.5
     assert figures["crash_vehicle"] == figures["eliminated"] == figures["time_out"] == 0.25
     assert figures["off_road"] == figures["cut"] == 0.0
     assert figures["length"] == 15
@@ -119,7 +119,7 @@ def test_cars_that_share_their_fate_carry_the_information_of_one() -> None:
 def test_one_kind_of_interval_for_one_kind_of_number_whatever_happened() -> None:
     for crashed in ([[False] * 3] * 4, [[True] * 3] * 4, [[True, False, False]] * 4, [[True, False, False]]):
         kinds = {name: figure.interval for name, figure in estimates(fates(crashed)).items()}
-        shares = {"success", "eliminated", "crash_vehicle", "off_road", "time_out", "cut"}
+        shares = {"arrived", "eliminated", "crash_vehicle", "off_road", "time_out", "cut"}
         assert {kinds[name] for name in shares} == {"Clopper-Pearson"}
         assert {kinds[name] for name in ("return", "length", "speed", "cost/termination")} == {"bootstrap"}
 

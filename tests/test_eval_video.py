@@ -213,26 +213,26 @@ def test_side_by_side_shows_both_at_the_same_time() -> None:
 
 def test_outcomes_prefer_episodes_that_show_nothing_else() -> None:
     zeros = np.zeros(3)
-    names = ("success", "crash_vehicle", "crash_object", "crash_sidewalk", "off_road", "time_out", "cut", "eliminated")
+    names = ("arrived", "crash_vehicle", "crash_object", "crash_sidewalk", "off_road", "time_out", "cut", "eliminated")
     causes = dict.fromkeys(names, zeros)
     causes |= {
-        "success": np.array([1.0, 8.0, 2.0]),
+        "arrived": np.array([1.0, 8.0, 2.0]),
         "crash_vehicle": np.array([3.0, 4.0, 1.0]),
         "eliminated": np.array([3.0, 4.0, 1.0]),
     }
     ten = np.full(3, 10.0)
     grid = np.zeros((3, 2))
     table = EpisodeTable(WORLD, np.arange(3), ten, ten, ten, ten, grid, causes, grid, grid, grid)
-    assert outcome_seeds(table) == {"success": 1, "crash_vehicle": 0}
+    assert outcome_seeds(table) == {"arrived": 1, "crash_vehicle": 0}
     assert worst_seeds(table, 2) == [1, 0]
 
 
 def test_an_episode_is_filmed_once_whatever_happened_in_it() -> None:
     one = np.ones(1)
-    names = ("success", "crash_vehicle", "crash_object", "crash_sidewalk", "off_road", "time_out", "cut", "eliminated")
+    names = ("arrived", "crash_vehicle", "crash_object", "crash_sidewalk", "off_road", "time_out", "cut", "eliminated")
     causes = dict.fromkeys(names, one)
     table = EpisodeTable(WORLD, np.arange(1), one, 8 * one, one, one, one, causes, one, one, one)
-    assert outcome_seeds(table) == {"success": 0}
+    assert outcome_seeds(table) == {"arrived": 0}
 
 
 def test_reel_windows_end_shortly_after_the_crash() -> None:

@@ -36,7 +36,7 @@ def test_a_sweep_gives_every_figure_as_png_svg_and_csv(sweep: Path, tmp_path: Pa
     assert stems == usual | {"improvement_return", "training_time"}
     plot([str(sweep / "intersection"), f"out={tmp_path}", "all=true"])
     stems = {path.stem for path in tmp_path.glob("*.png")}
-    assert {"return_by_env_steps", "return_by_seconds", "profile_return", "profile_success"} <= stems
+    assert {"return_by_env_steps", "return_by_seconds", "profile_return", "profile_arrived"} <= stems
     for stem in stems:
         assert (tmp_path / f"{stem}.svg").read_text().count("<svg") == 1
         rows = list(csv.DictReader((tmp_path / f"{stem}.csv").open()))

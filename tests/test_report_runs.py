@@ -147,10 +147,10 @@ def test_short_names_stay_unique() -> None:
 
 def test_the_best_in_training_is_the_highest_mean_over_a_hundred_episodes_in_a_row() -> None:
     shares = [0.0] * 5 + [0.9] + [0.5] * 10 + [0.2] * 4  # 20 episodes each; one lucky value does not make the best
-    lines = [{"kind": "iteration", "episodes": 20 * (i + 1), "rollout/success": s} for i, s in enumerate(shares)]
+    lines = [{"kind": "iteration", "episodes": 20 * (i + 1), "rollout/arrived": s} for i, s in enumerate(shares)]
     run = Run(Path(), "intersection", "maip3o", 0, {}, lines)
-    assert run.best("rollout/success") == pytest.approx((0.9 + 4 * 0.5) / 5)
-    assert run.best("rollout/success", episodes=20) == pytest.approx(0.9)
-    assert run.best("rollout/success", episodes=30) == pytest.approx(0.7)  # whole lines: never fewer than asked for
-    assert math.isnan(run.best("rollout/success", episodes=401))
+    assert run.best("rollout/arrived") == pytest.approx((0.9 + 4 * 0.5) / 5)
+    assert run.best("rollout/arrived", episodes=20) == pytest.approx(0.9)
+    assert run.best("rollout/arrived", episodes=30) == pytest.approx(0.7)  # whole lines: never fewer than asked for
+    assert math.isnan(run.best("rollout/arrived", episodes=401))
     assert math.isnan(run.best("no/such"))

@@ -28,7 +28,7 @@ def test_a_row_has_the_last_scores_and_their_origin(tmp_path: Path) -> None:
     assert row["return"] == pytest.approx(np.mean(last))
     assert row["return_low"] == pytest.approx(min(last))
     assert (row["seeds"], row["episodes"], row["commit"]) == ("3 4", "200", "abcdef01 abcdef01+")
-    assert row["best_in_training"] == pytest.approx(np.mean([run.best("rollout/success") for run in group.runs]))
+    assert row["best_in_training"] == pytest.approx(np.mean([run.best("rollout/arrived") for run in group.runs]))
     assert row["hours"] == pytest.approx(200 * 2.35 / 3600)
     assert row["config"] == group.runs[0].config_hash
 

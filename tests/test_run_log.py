@@ -24,7 +24,7 @@ from tests.toy_run import toy_actor, toy_config, toy_job
 NUMBERS = {
     "speed/env_steps_per_second": 812.4,
     "rollout/return": 495.06,
-    "rollout/success": 0.34,
+    "rollout/arrived": 0.34,
     "constraint/termination/mean": 0.45,
     "constraint/termination/limit": 0.1,
     "constraint/speed/mean": 31.5,
@@ -155,7 +155,7 @@ def test_tensorboard_events_are_grouped_by_name_over_episodes(tmp_path: Path) ->
     ("name", "shown"),
     [
         ("rollout/return", "reward/return/training"),
-        ("evaluation/full/success", "reward/success/full"),
+        ("evaluation/full/arrived", "reward/arrived/full"),
         ("evaluation/first/cost/termination", "constraints/termination/cost_first"),
         ("rollout/cost/termination", "constraints/termination/cost_training"),
         ("constraint/termination/mean", "constraints/termination/mean"),

@@ -166,7 +166,7 @@ def test_another_metric_needs_another_study(trainer: Path) -> None:
     space = parse_space(["algo.lr=0.1,0.2"])
     tune(Search(space, trainer, 400, trials=1))
     with pytest.raises(UserError, match="has metric=evaluation/full/return"):
-        tune(Search(space, trainer, 400, trials=1, metric="evaluation/full/success"))
+        tune(Search(space, trainer, 400, trials=1, metric="evaluation/full/arrived"))
     with pytest.raises(UserError, match="is to maximize"):
         tune(Search(space, trainer, 400, trials=1, direction="minimize"))
 

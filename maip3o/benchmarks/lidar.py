@@ -20,7 +20,7 @@ from maip3o.models.compiled.act import NumpyActor
 from maip3o.policy import load_policy
 from maip3o.runners.rollout import rollout
 
-FIGURES = ("return", "success", "crash_vehicle", "off_road")
+FIGURES = ("return", "arrived", "crash_vehicle", "off_road")
 
 
 def run(checkpoint: str = "", episodes: int = 50) -> dict[str, Any]:

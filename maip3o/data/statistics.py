@@ -124,9 +124,9 @@ def ratios(table: EpisodeTable) -> dict[str, tuple[FloatArray, FloatArray]]:
         **{f"cost/{name}": (table.cost[:, k], table.lives) for k, name in enumerate(table.world.cost_names)},
         "worst_return": (table.worst_return, episodes),
     }
-    if "success" in table.outcomes and "eliminated" in table.outcomes:
+    if "arrived" in table.outcomes and "eliminated" in table.outcomes:
         # CoPO's efficiency: successes minus failures per unit of time; the unit here is 100 steps.
-        net = 100.0 * (table.outcomes["success"] - table.outcomes["eliminated"])
+        net = 100.0 * (table.outcomes["arrived"] - table.outcomes["eliminated"])
         figures["efficiency"] = (net, table.length)
     return figures
 

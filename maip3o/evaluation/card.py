@@ -22,6 +22,7 @@ from maip3o.data.statistics import (
 )
 from maip3o.envs.contract import WorldSpec
 
+PROTOCOLS = {"first": "until the first failure", "full": "whole episodes"}
 TAIL = 0.1  # CVaR: the worst tenth of episodes
 
 
@@ -78,7 +79,7 @@ def _constraint(table: EpisodeTable, column: int, name: str, config: Config, pro
         "cvar": cvar(cost / units, TAIL),
         "episodes_within_limit": asdict(clopper_pearson(within, len(cost))),
         # An episode that stops at the first crash cannot have many: its cost says nothing about the limit.
-        "verdict": "censored" if protocol == "first" else _verdict(mean, limit),
+        "verdict": "not judged" if protocol == "first" else _verdict(mean, limit),
     }
 
 
@@ -151,5 +152,5 @@ def interval(estimate: dict[str, Any], kind: str) -> str:
 
 
 def _coloured(verdict: str) -> str:
-    colour = {"met": "green", "violated": "red", "undecided": "yellow", "censored": "dim"}[verdict]
+    colour = {"met": "green", "violated": "red", "undecided": "yellow", "not judged": "dim"}[verdict]
     return f"[{colour}]{verdict}[/{colour}]"

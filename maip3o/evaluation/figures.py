@@ -47,7 +47,7 @@ def draw_transfer(path: Path, name: str, counts: Sequence[int], trained: int, ca
     """Shares and return per car against the number of cars, whole episodes."""
     figure = Figure(figsize=(9.2, 3.8), dpi=130, layout="constrained")
     shares, returns = figure.subplots(1, 2)
-    for key, label, colour in (("success", "arrived", GREEN), ("eliminated", "crashed or left the road", RED)):
+    for key, label, colour in (("arrived", "arrived", GREEN), ("eliminated", "eliminated", RED)):
         _line(shares, counts, [card["figures"][key] for card in cards], 100.0, colour, label)
     per_car = [
         {k: v / count for k, v in card["figures"]["return"].items()} for count, card in zip(counts, cards, strict=True)

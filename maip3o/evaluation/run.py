@@ -13,7 +13,7 @@ from maip3o.config.identity import fingerprint
 from maip3o.config.schema import Config, RunnerConfig
 from maip3o.config.validation import validate_keys
 from maip3o.errors import UserError
-from maip3o.evaluation.card import card_table
+from maip3o.evaluation.card import PROTOCOLS, card_table
 from maip3o.evaluation.files import write_evaluation
 from maip3o.evaluation.filming import film, require_camera, require_view
 from maip3o.evaluation.procedure import Evaluation, evaluate, require_fitting_observation
@@ -110,9 +110,8 @@ def result_table(policy: Policy, evaluations: list[Evaluation], request: Request
     where = scenario.name if request.horizon is None else f"{scenario.name} with {scenario.horizon} steps"
     title = f"{policy.name} on {where}: {request.episodes} held-out episodes, {actions}"
     if len(evaluations) == 1:
-        headings = {"first": "until the first failure", "full": "whole episodes"}
-        cards = {headings[protocol]: card for protocol, card in evaluations[0].cards.items()}
+        cards = {PROTOCOLS[protocol]: card for protocol, card in evaluations[0].cards.items()}
         return card_table(title if scenario.num_agents == 1 else f"{title}, {agents[0]}", cards)
     last = list(evaluations[0].cards)[-1]
     columns = {name: e.cards[last] for name, e in zip(agents, evaluations, strict=True)}
-    return card_table(f"{title}, protocol {last}", columns)
+    return card_table(f"{title}, {PROTOCOLS[last]}", columns)

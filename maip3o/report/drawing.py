@@ -16,7 +16,7 @@ from maip3o.report import style
 from maip3o.report.runs import AXES
 from maip3o.report.summaries import Row
 
-QUANTITY_LABELS = {"return": "return per episode", "success": "share that arrive", "eliminated": "share eliminated"}
+QUANTITY_LABELS = {"return": "return per episode", "arrived": "share that arrive", "eliminated": "share eliminated"}
 LIMIT_LINE: dict[str, Any] = {"linewidth": 0.9, "linestyle": (0, (2, 1.5))}
 
 

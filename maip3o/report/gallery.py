@@ -61,7 +61,7 @@ def _constraints(groups: Sequence[Group]) -> Iterator[Drawing]:
     rows = [row | {"constraint": name} for name in names for row in numbers.cost_rows(groups, name, "episodes")]
     if len({row["episodes"] for row in rows}) > 1:
         shown = [row | {"scenario": f"{row['scenario']}: {row['constraint']}"} for row in rows]
-        caption = f"Cost of each constraint in training, and its limit. {SEEDS}"
+        caption = f"Cost of each constraint in training, as if nobody were cut short, and its limit. {SEEDS}"
         yield Drawing("constraints", caption, rows, draw.curves(shown, "episodes", "cost"))
 
 
@@ -78,7 +78,7 @@ def _outcomes(groups: Sequence[Group]) -> Iterator[Drawing]:
 def _comparisons(groups: Sequence[Group], everything: bool) -> Iterator[Drawing]:
     several_labels = len({group.label for group in groups}) > 1
     several_seeds = any(len(group.runs) > 1 for group in groups)
-    for quantity, pool in (("return", False), *([("success", True)] if everything else [])):
+    for quantity, pool in (("return", False), *([("arrived", True)] if everything else [])):
         label = draw.QUANTITY_LABELS[quantity]
         rows = numbers.improvement_rows(groups, quantity)
         if rows and several_labels and several_seeds:

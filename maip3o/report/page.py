@@ -15,15 +15,14 @@ import jinja2
 import matplotlib
 import yaml
 
-from maip3o.evaluation.card import interval, rows_of
+from maip3o.evaluation.card import PROTOCOLS, interval, rows_of
 from maip3o.report import style
 from maip3o.report.gallery import drawings
 from maip3o.report.groups import Group
 from maip3o.report.runs import Run
 from maip3o.report.tables import HEADINGS, cells, note, result_rows
 
-VERDICTS = {"met": "good", "violated": "bad", "undecided": "unsure", "censored": "unsure"}
-PROTOCOLS = {"first": "until the first failure", "full": "to the end"}
+VERDICTS = {"met": "good", "violated": "bad", "undecided": "unsure"}
 
 
 def report_page(groups: Sequence[Group], remarks: Sequence[str], title: str, folder: Path) -> str:

@@ -18,7 +18,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P")
 OUTCOME_COLOURS = {
-    "success": "#009E73",
+    "arrived": "#009E73",
     "time_out": "#BBBBBB",
     "crash_vehicle": "#D55E00",
     "crash_object": "#CC79A7",

@@ -34,13 +34,13 @@ class Quantity:
 CURVES = (
     Quantity("return", "evaluation/full/return", "return per episode", usual=True),
     Quantity("return_to_first_failure", "evaluation/first/return", "return to first failure"),
-    Quantity("success", "evaluation/full/success", "share of lives that arrive", pool=True),
+    Quantity("arrived", "evaluation/full/arrived", "share of lives that arrive", pool=True),
     Quantity("eliminated", "evaluation/full/eliminated", "share of lives eliminated", pool=True),
     Quantity("speed", "evaluation/full/speed", "mean speed of a life", usual=True),
     Quantity("training_return", "rollout/return", "return per episode in training", usual=True),
 )
 OUTCOMES = {
-    "success": "arrived",
+    "arrived": "arrived",
     "time_out": "timed out",
     "ended": "ended",
     "fell": "fell",
@@ -223,7 +223,7 @@ def ablation_rows(groups: Sequence[Group], key: str) -> list[Row]:
             continue
         others = [f"{short[k]}={v}" for k, v in group.differences.items() if k != key]
         label = ", ".join([group.algo.upper() if group.algo.isalnum() else group.algo, *others])
-        for quantity in ("return", "success", "eliminated"):
+        for quantity in ("return", "arrived", "eliminated"):
             found = estimate([final_scores(group, source, quantity)])
             rows.append(
                 {"scenario": group.scenario, "label": label, "setting": key, "value": value, "quantity": quantity}

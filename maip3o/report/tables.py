@@ -14,7 +14,7 @@ from maip3o.report.intervals import Estimate, estimate
 from maip3o.report.runs import SMOOTHING
 from maip3o.report.summaries import EVALUATED, LAST_EVALUATION, LAST_ITERATION, Row, final_scores, score_source
 
-SCORES = {"return": "Return", "success": "Arrived", "eliminated": "Eliminated", "time_out": "Timed out"}
+SCORES = {"return": "Return", "arrived": "Arrived", "eliminated": "Eliminated", "time_out": "Timed out"}
 BEST = "best_in_training"  # of the share that arrived
 HEADINGS = (
     "Scenario",
@@ -38,7 +38,7 @@ def result_rows(groups: Sequence[Group]) -> list[Row]:
         for score in SCORES:
             found = estimate([final_scores(group, source, score)])
             row |= _named(score, found)
-        row |= _named(BEST, estimate([np.array([run.best("rollout/success") for run in group.runs])]))
+        row |= _named(BEST, estimate([np.array([run.best("rollout/arrived") for run in group.runs])]))
         hours = [run.total("seconds") / 3600.0 for run in group.runs]
         row |= {
             "episodes": _spread([run.total("episodes") for run in group.runs]),

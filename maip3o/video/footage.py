@@ -23,8 +23,8 @@ CAUSE_TEXT = {
     Cause.CRASH_OBJECT: "hit an object",
     Cause.CRASH_SIDEWALK: "hit the kerb",
     Cause.OFF_ROAD: "left the road",
-    Cause.TIME_OUT: "out of time",
-    Cause.CUT: "cut alive",
+    Cause.TIME_OUT: "timed out",
+    Cause.CUT: "cut short",
 }
 
 

@@ -41,7 +41,7 @@ def legend(footage: Footage) -> Image:
     for x in (16.0, 24.0, 32.0):
         draw_disc(image, np.array([x, top + 9.0]), 2.2, palette.mix(colour, palette.TEXT, 0.5))
     _word(image, "lidar meets something", top)
-    for cause, text in zip(rows, ("arrived", "crashed or left the road", "out of time"), strict=True):
+    for cause, text in zip(rows, ("arrived", "eliminated", "timed out"), strict=True):
         top += ROW
         draw_ending_mark(image, np.array([24.0, top + 9.0]), cause)
         _word(image, text, top)

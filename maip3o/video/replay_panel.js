@@ -11,7 +11,7 @@ Replay.prototype.describe = function describe(step) {
   const count = (kind) => ended.filter((end) => this.kind(end.cause) === kind).length;
   const cost = this.costs(step);
   const limit = data.limit === null ? "" : ` (limit ${data.limit.toFixed(2)})`;
-  this.summary.textContent = `return ${total.toFixed(0)} · ${count("arrived")} arrived · ${count("failed")} failed · `
+  this.summary.textContent = `return ${total.toFixed(0)} · ${count("arrived")} arrived · ${count("failed")} eliminated · `
     + `${data.constraint} cost per car ${cost.toFixed(2)}${limit}`;
   this.summary.classList.toggle("replay-over", data.limit !== null && cost > data.limit);
   this.rows.forEach((row, slot) => this.describeRow(row, slot, step));

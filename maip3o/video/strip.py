@@ -74,7 +74,7 @@ class Strip:
             (f"{self._returns[step]:.0f}", "return", palette.TEXT),
             (str(driving), "driving", palette.TEXT),
             (str(arrived), "arrived", palette.GOOD if arrived else palette.TEXT_DIM),
-            (str(failed), "failed", palette.BAD if failed else palette.TEXT_DIM),
+            (str(failed), "eliminated", palette.BAD if failed else palette.TEXT_DIM),
         ]
 
     def _draw_cars(self, image: Image, step: int) -> None:

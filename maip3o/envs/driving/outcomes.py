@@ -25,13 +25,13 @@ ELIMINATED = (Cause.CRASH_VEHICLE, Cause.CRASH_OBJECT, Cause.CRASH_SIDEWALK, Cau
 
 OUTCOMES = (
     RUNNING,
-    Outcome("success", "goal", "arrived"),
+    Outcome("arrived", "goal", "arrived"),
     Outcome("crash_vehicle", "failure", "hit a car"),
     Outcome("crash_object", "failure", "hit an object"),
     Outcome("crash_sidewalk", "failure", "hit the kerb"),
     Outcome("off_road", "failure", "left the road"),
-    Outcome("time_out", "timeout", "out of time"),
-    Outcome("cut", "cut", "cut alive by the end rule"),
+    Outcome("time_out", "timeout", "timed out"),
+    Outcome("cut", "cut", "cut short by the end rule"),
 )
 MEASUREMENTS = (
     Measurement("route_completion", "last", "route completed", share=True),  # in [0, 1]
@@ -50,5 +50,5 @@ def driving_spec(observation_size: int, action_size: int, costs: tuple[Cost, ...
         initial_mean=(0.0, 0.5),  # steering, throttle
         initial_std=(0.6, 0.3),
         agent="car",
-        failure="crashed or left the road",
+        failure="eliminated: crashed or left the road",
     )

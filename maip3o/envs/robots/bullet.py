@@ -36,7 +36,7 @@ ACTIONS = 2
 UNSTABLE = 2
 OUTCOMES = (
     RUNNING,
-    Outcome("time_out", "timeout", "out of time"),
+    Outcome("time_out", "timeout", "timed out"),
     Outcome("unstable", "failure", "the physics broke down"),
 )
 

@@ -20,7 +20,7 @@ from maip3o.envs.robots.foreign import cost_function, costs_of
 from maip3o.errors import UserError
 
 TIME_OUT, ENDED = 1, 2
-OUTCOMES = (RUNNING, Outcome("time_out", "timeout", "out of time"), Outcome("ended", "end"))
+OUTCOMES = (RUNNING, Outcome("time_out", "timeout", "timed out"), Outcome("ended", "end"))
 
 
 class GymnasiumRobot:

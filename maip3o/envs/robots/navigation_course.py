@@ -26,7 +26,7 @@ BAD_STATES = slice(int(mujoco.mjtWarning.mjWARN_BADQPOS), int(mujoco.mjtWarning.
 UNSTABLE, NO_GOAL = 2, 3  # outcomes; 1 is the time-out
 OUTCOMES = (
     RUNNING,
-    Outcome("time_out", "timeout", "out of time"),
+    Outcome("time_out", "timeout", "timed out"),
     Outcome("unstable", "failure", "the physics broke down"),
     Outcome("no_goal", "end", "no room for another goal"),
 )

@@ -21,7 +21,7 @@ from maip3o.envs.robots.foreign import cost_function, costs_of
 from maip3o.errors import UserError
 
 ENDED, TIME_OUT = 1, 2
-OUTCOMES = (RUNNING, Outcome("ended", "end"), Outcome("time_out", "timeout", "out of time"))
+OUTCOMES = (RUNNING, Outcome("ended", "end"), Outcome("time_out", "timeout", "timed out"))
 
 
 class PettingZooEnv:

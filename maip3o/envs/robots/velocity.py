@@ -26,7 +26,7 @@ from maip3o.errors import UserError
 
 KINDS = {"velocity": "count"}
 FELL = 2
-OUTCOMES = (RUNNING, Outcome("time_out", "timeout", "out of time"), Outcome("fell", "failure"))
+OUTCOMES = (RUNNING, Outcome("time_out", "timeout", "timed out"), Outcome("fell", "failure"))
 MEASUREMENTS = (Measurement("speed", "mean", "mean speed, m/s"),)
 
 
