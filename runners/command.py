@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import NoReturn
 
 import hydra
-from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig
 
@@ -65,17 +64,28 @@ def launch() -> None:
         sys.exit(code)
 
 
+class _Parser(ArgumentParser):
+    """Those of Hydra's flags that make sense here."""
+
+    def __init__(self) -> None:
+        super().__init__(add_help=False, allow_abbrev=False)
+        self.add_argument("--help", "-h", action="store_true")
+        self.add_argument("--multirun", "-m", action="store_true")
+        self.add_argument("--config-dir", "-cd")
+        self.add_argument("--cfg", "-c", choices=["job", "hydra", "all"])
+        self.add_argument("--package", "-p")
+        self.add_argument("--resolve", action="store_true")
+        self.add_argument("--info", "-i", nargs="?")
+        self.add_argument("overrides", nargs="*")
+
+    def error(self, message: str) -> NoReturn:
+        raise UserError(f"{message} (see --help)")
+
+
 def read_command_line() -> Namespace:
     """Hydra's own flags and the overrides, in any order; sys.argv is left as Hydra wants to read it."""
 
-    def refuse(message: str) -> NoReturn:
-        raise UserError(f"{message} (see --help)")
-
-    parser = get_args_parser()
-    parser.error = refuse  # type: ignore[method-assign]
-    arguments = parser.parse_intermixed_args()
-    if arguments.config_name or arguments.config_path:
-        raise UserError("--config-name, --config-path: only --config-dir is supported, which adds configs of your own")
+    arguments = _Parser().parse_intermixed_args()
     flags = [text for text in sys.argv[1:] if text not in arguments.overrides]
     arguments.overrides = add_plus(arguments.overrides)
     sys.argv[1:] = flags + arguments.overrides

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from omegaconf import OmegaConf
 
 from maip3o.config.budget import budget_of
@@ -103,14 +102,16 @@ def _applied(config: Config, overrides: Sequence[str], config_dir: str | None) -
     """`config` with these overrides on top of it."""
     check_overrides(overrides, config_dir)
     tree = OmegaConf.create(asdict(config))
-    values = []
     for override in map(parse, overrides):
-        if override.key_or_group in GROUPS:
-            tree[override.key_or_group] = compose_tree([str(override.input_line)], config_dir)[override.key_or_group]
+        key = override.key_or_group
+        if key in GROUPS:
+            tree[key] = compose_tree([str(override.input_line)], config_dir)[key]
+        elif override.is_delete():
+            *path, last = key.split(".")
+            OmegaConf.select(tree, ".".join(path)).pop(last, None)
         else:
-            values.append(override)
-    with told_in_one_line():
-        ConfigLoaderImpl._apply_overrides_to_config(values, tree)
+            with told_in_one_line():
+                OmegaConf.update(tree, key, override.value())
     return typed(tree)
 
 

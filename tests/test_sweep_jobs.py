@@ -152,8 +152,9 @@ def test_jobs_have_directories_that_depend_on_the_experiment_alone() -> None:
 @pytest.mark.parametrize("name", sorted(path.stem for path in (Path(FOLDER) / "experiment").glob("*.yaml")))
 def test_every_experiment_is_a_valid_sweep(name: str) -> None:
     lines = command_lines([f"+experiment={name}", "seed=0,1"], None, multirun=True)
-    directories = {composed(line)[1] for line in lines}
-    assert len(directories) == len(lines) > 1
+    assert len({tuple(line) for line in lines}) == len(lines) > 1
+    some = lines[:: len(lines) // 12 + 1]  # an experiment on robots has two hundred
+    assert len({composed(line)[1] for line in some}) == len(some)
     config, _ = compose_run([*lines[0], "init=null"])  # one of them goes on from another
     own_length = {"smoke": 8, "growing_penalty": 3000, "staggered_starts": 6000, "near_crowd": 6000}
     own_length |= {"respawn": 800, "respawn_parking_lot": 800, "respawn_crowd": 800}

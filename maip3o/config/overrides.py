@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override
 from hydra.errors import HydraException
@@ -39,7 +39,15 @@ def jobs(overrides: Sequence[str]) -> list[list[str]]:
     """The command lines of a multirun: every combination of the values that are swept over."""
     parsed = [parse(text) for text in overrides]
     discrete = [override for override in parsed if not override.is_sweep_override() or override.is_discrete_sweep()]
-    return BasicSweeper.split_arguments(discrete, None)[0]
+    values = {override.get_key_element(): _single_values(override) for override in discrete}  # the last word counts
+    return [list(job) for job in itertools.product(*values.values())]
+
+
+def _single_values(override: Override) -> list[str]:
+    """`seed=0,1` -> [seed=0, seed=1]"""
+    if override.is_sweep_override():
+        return [f"{override.get_key_element()}={value}" for value in override.sweep_string_iterator()]
+    return [f"{override.get_key_element()}={override.get_value_element_as_str()}"]
 
 
 def options(group: str, config_dir: str | None = None) -> list[str]:
