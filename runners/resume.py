@@ -104,6 +104,8 @@ def _applied(config: Config, overrides: Sequence[str], config_dir: str | None) -
     tree = OmegaConf.create(asdict(config))
     for override in map(parse, overrides):
         key = override.key_or_group
+        if override.is_sweep_override():
+            raise UserError(f"{override.input_line}: several values need -m, a list needs brackets")
         if key in GROUPS:
             tree[key] = compose_tree([str(override.input_line)], config_dir)[key]
         elif override.is_delete():
