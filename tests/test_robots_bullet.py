@@ -66,6 +66,26 @@ def test_an_episode_is_a_pure_function_of_its_seed(name: str) -> None:
     other.close()
 
 
+def test_worlds_side_by_side_do_not_meet() -> None:
+    """Their clock and the memory of their bodies are each their own."""
+    expected = []
+    for seed in (0, 1):
+        env = make("BallReach")
+        env.reset(seed)
+        expected.append([env.step(action[None]).observation.copy() for action in actions()[: 20 + seed]][-1])
+        env.close()
+    together = [make("BallReach"), make("BallReach")]
+    together[1].reset(1)
+    together[1].step(actions()[0][None])
+    together[0].reset(0)
+    for step in range(20):
+        first = together[0].step(actions()[step][None]).observation.copy()
+        second = together[1].step(actions()[step + 1][None]).observation.copy()
+    assert np.array_equal([first, second], expected)
+    for env in together:
+        env.close()
+
+
 def test_moving_boxes_follow_the_simulation() -> None:
     env = make("BallReach")
     env.reset(0)
