@@ -72,7 +72,7 @@ class Policy:
 
     @staticmethod
     def _acting(episode: Episode) -> tuple[FloatArray, FloatArray]:
-        return episode.observation[episode.active], episode.hidden[episode.active]
+        return episode.observation[episode.active], episode.memory[episode.active]
 
     @staticmethod
     def _predicted(episode: Episode, values: FloatArray) -> FloatArray:

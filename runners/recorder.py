@@ -17,7 +17,7 @@ class Recorder:
         self._spec = spec
         shape, measured = (FIRST_ROOM, worlds, slots), len(spec.measurements)
         self.observation = np.zeros((*shape, spec.observation_size), np.float32)
-        self.hidden = np.zeros((*shape, memory_size), np.float32)
+        self.memory = np.zeros((*shape, memory_size), np.float32)
         self.acted = np.zeros((*shape, spec.action_size), np.float32)
         self.log_prob = np.zeros(shape, np.float32)
         self.active = np.zeros(shape, np.bool_)
@@ -51,7 +51,7 @@ class Recorder:
 
     def action(self, t: int, memory: FloatArray, action: FloatArray, log_prob: FloatArray) -> None:
         """What the policy does in step t, of all worlds: [E * A, ...]. memory: before the step."""
-        self.hidden[t] = memory.reshape(self.hidden.shape[1:])
+        self.memory[t] = memory.reshape(self.memory.shape[1:])
         self.acted[t] = action.reshape(self.acted.shape[1:])
         self.log_prob[t] = log_prob.reshape(self.log_prob.shape[1:])
 
@@ -87,7 +87,7 @@ class Recorder:
         return Episode(
             seed=seed,
             observation=self.observation[mine].copy(),
-            hidden=np.where(active[..., None], self.hidden[mine], np.float32(0)),
+            memory=np.where(active[..., None], self.memory[mine], np.float32(0)),
             action=np.where(active[..., None], self.acted[mine], np.float32(0)),
             log_prob=np.where(active, self.log_prob[mine], np.float32(0)),
             active=active,
@@ -99,7 +99,7 @@ class Recorder:
             outcome=self.ended[mine].copy(),
             final_index=np.array([row[:2] for row in cut], np.int64).reshape(rows, 2),
             final_observation=np.array([row[2] for row in cut], np.float32).reshape(rows, self.observation.shape[-1]),
-            final_hidden=np.array([row[3] for row in cut], np.float32).reshape(rows, self.hidden.shape[-1]),
+            final_memory=np.array([row[3] for row in cut], np.float32).reshape(rows, self.memory.shape[-1]),
             life_end=life_end,
             life_measurements=_measure_lives(self.measurements[mine], self._spec, active, first, life_end),
             world=self._spec,

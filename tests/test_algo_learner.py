@@ -295,9 +295,9 @@ def test_kl_tested_after_epochs_lets_every_minibatch_speak() -> None:
 def test_predictions_are_those_of_the_critics_on_raw_observations() -> None:
     learner = toy_learner(toy_config())
     learner.update(toy_rollouts(learner, WORLDS["deaths"], 6))
-    observation, hidden = np.ones((2, 5, 3), np.float32), np.zeros((2, 5, 6), np.float32)
-    assert learner.predict_value(observation, hidden).shape == (2, 5)
-    costs = learner.predict_costs(observation, hidden)
+    observation, memory = np.ones((2, 5, 3), np.float32), np.zeros((2, 5, 6), np.float32)
+    assert learner.predict_value(observation, memory).shape == (2, 5)
+    costs = learner.predict_costs(observation, memory)
     assert list(costs) == ["termination"]
     assert costs["termination"].shape == (2, 5)
     assert np.ptp(costs["termination"]) == pytest.approx(0, abs=1e-6)

@@ -66,7 +66,7 @@ def policy_case(algo: AlgoConfig, seed: int = 0) -> tuple[Learner, PolicyView]:
     steps = len(batch.action)
     data = PolicyData(
         observation=learner.normaliser(batch.observation),
-        hidden=batch.hidden,
+        memory=batch.memory,
         action=batch.action,
         log_prob=batch.log_prob,
         advantage=torch.randn(steps, generator=rng),
@@ -98,7 +98,7 @@ def test_the_loss_is_equation_6_written_out(clip_cost: bool) -> None:
     gradient = torch.autograd.grad(ours, parameters, retain_graph=True)
 
     rows = torch.as_tensor(packed.rows)
-    mean = actor(data.observation[rows], data.hidden[torch.as_tensor(packed.first_rows)], packed.batch_sizes)
+    mean = actor(data.observation[rows], data.memory[torch.as_tensor(packed.first_rows)], packed.batch_sizes)
     normal = torch.distributions.Normal(mean, actor.log_std.exp())
     r = torch.exp(normal.log_prob(data.action[rows]).sum(-1) - before.log_prob[rows])
     assert ((r - 1).abs() > 0.1).any()

@@ -30,7 +30,7 @@ def labelled_episode() -> Episode:
     return Episode(
         seed=0,
         observation=np.arange(10, dtype=np.float32).reshape(5, 2, 1),
-        hidden=np.zeros((5, 2, 0), np.float32),
+        memory=np.zeros((5, 2, 0), np.float32),
         action=np.zeros((5, 2, 2), np.float32),
         log_prob=np.zeros((5, 2), np.float32),
         active=active,
@@ -42,7 +42,7 @@ def labelled_episode() -> Episode:
         outcome=cause,
         final_index=np.array([[4, 0]]),
         final_observation=np.array([[99.0]], np.float32),
-        final_hidden=np.zeros((1, 0), np.float32),
+        final_memory=np.zeros((1, 0), np.float32),
         life_end=ends,
         life_measurements=np.zeros((len(ends), 2), np.float32),
         world=driving_spec(1, 2, (Cost("termination", "event"),)),
@@ -134,15 +134,15 @@ def test_timeout_bootstraps_with_the_stored_memory_of_that_step() -> None:
     episodes = toy_rollouts(learner, ToyEnv(num_agents=3, horizon=7, hazard=0.05), 4)
     batch = make_batch(episodes)
     assert len(batch.final_row) > 0
-    assert np.abs(batch.final_hidden.numpy()).min() > 0  # the memory after the last step, not a fresh one
+    assert np.abs(batch.final_memory.numpy()).min() > 0  # the memory after the last step, not a fresh one
     value, final_value = learner._values(learner.normaliser(batch.observation), batch)
-    predicted = learner.predict_value(batch.final_observation.numpy(), batch.final_hidden.numpy())
+    predicted = learner.predict_value(batch.final_observation.numpy(), batch.final_memory.numpy())
     np.testing.assert_allclose(final_value[:, 0], predicted, rtol=1e-6)
     algo = AlgoConfig(gae_lambda=0.0, gamma=G)
     result = compute_returns(batch, value, final_value, algo)
     rows = batch.final_row
     np.testing.assert_allclose(result.target[rows], batch.reward[rows] + G * predicted, rtol=1e-5)
-    forgotten = learner.predict_value(batch.final_observation.numpy(), 0 * batch.final_hidden.numpy())
+    forgotten = learner.predict_value(batch.final_observation.numpy(), 0 * batch.final_memory.numpy())
     assert np.abs(forgotten - predicted).min() > 1e-4
 
 

@@ -58,7 +58,7 @@ def test_rows_carry_what_the_episode_stored(env: ToyEnv, seed: int) -> None:
         for a in range(env.num_slots):
             for t in np.flatnonzero(episode.active[:, a]):
                 np.testing.assert_array_equal(batch.observation[row], episode.observation[t, a])
-                np.testing.assert_array_equal(batch.hidden[row], episode.hidden[t, a])
+                np.testing.assert_array_equal(batch.memory[row], episode.memory[t, a])
                 assert batch.reward[row] == episode.reward[t, a]
                 assert moment.setdefault((number, int(t)), batch.moment[row]) == batch.moment[row]
                 assert (batch.age[row] == 0) == episode.first[t, a]

@@ -46,7 +46,7 @@ def make_episode(seed: int, ends: list[tuple[int, int, Cause]], length: int, slo
     return Episode(
         seed=seed,
         observation=empty,
-        hidden=empty,
+        memory=empty,
         action=np.zeros((length, slots, 2), dtype=np.float32),
         log_prob=empty[..., 0],
         active=active,
@@ -58,7 +58,7 @@ def make_episode(seed: int, ends: list[tuple[int, int, Cause]], length: int, slo
         outcome=cause,
         final_index=np.argwhere(cut),
         final_observation=np.zeros((int(cut.sum()), 1), dtype=np.float32),
-        final_hidden=np.zeros((int(cut.sum()), 1), dtype=np.float32),
+        final_memory=np.zeros((int(cut.sum()), 1), dtype=np.float32),
         life_end=lives,
         life_measurements=np.tile(np.float32([0.5, 4.0]), (len(lives), 1)),
         world=driving_spec(1, 2, (Cost("termination", "event"),)),

@@ -58,7 +58,7 @@ def test_weights_and_end_rule_are_those_of_the_present_map(pool: Pool) -> None:
     assert sum(e.length for e in everybody) > sum(e.length for e in half)
     for name in job.weights:
         job.weights[name][...] = 0
-    assert not pool.map(job, SEEDS[:1])[0].hidden.any()
+    assert not pool.map(job, SEEDS[:1])[0].memory.any()
 
 
 def test_killed_worker_is_replaced_and_its_episode_repeated(pool: Pool, caplog: pytest.LogCaptureFixture) -> None:

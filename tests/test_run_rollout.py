@@ -27,7 +27,7 @@ def test_lives_are_whole(end_rule: str, respawn: bool) -> None:
         assert episode.first.sum() == ended.sum() == len(episode.life_end)
         assert np.array_equal(episode.life_end, np.argwhere(ended))
         assert np.array_equal(episode.final_index, np.argwhere(episode.truncated))
-        assert not episode.hidden[episode.first].any()
+        assert not episode.memory[episode.first].any()
 
 
 @pytest.mark.parametrize("respawn", [False, True])
@@ -70,8 +70,8 @@ def test_bootstrap_rows_hold_what_the_car_would_have_seen() -> None:
     assert episode.length == 6
     assert (episode.outcome[-1] == Cause.TIME_OUT).all()
     assert np.allclose(episode.final_observation[:, 1], 1.0), "age / horizon after the last step"
-    _, _, memory = ACTOR.act(episode.observation[-1], episode.hidden[-1], None)
-    assert np.allclose(episode.final_hidden, memory, atol=1e-6)
+    _, _, memory = ACTOR.act(episode.observation[-1], episode.memory[-1], None)
+    assert np.allclose(episode.final_memory, memory, atol=1e-6)
 
 
 def test_pure_function_of_the_seed() -> None:
@@ -94,7 +94,7 @@ def test_noise_of_a_car_does_not_depend_on_the_others_lives() -> None:
 
 def test_deterministic_episodes_draw_no_noise() -> None:
     episode = rollout(ToyEnv(2, 5, hazard=0.0), ACTOR, 1, deterministic=True)
-    mean, _, _ = ACTOR.act(episode.observation[0], episode.hidden[0], None)
+    mean, _, _ = ACTOR.act(episode.observation[0], episode.memory[0], None)
     assert np.array_equal(episode.action[0], mean)
 
 

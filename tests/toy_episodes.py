@@ -36,7 +36,7 @@ def with_garbage(episodes: list[Episode], rng: np.random.Generator) -> list[Epis
     spoilt = copy.deepcopy(episodes)
     for episode in spoilt:
         dead = ~episode.active
-        for name in ("observation", "hidden", "action", "log_prob", "reward", "cost"):
+        for name in ("observation", "memory", "action", "log_prob", "reward", "cost"):
             array = getattr(episode, name)
             array[dead] = rng.choice([np.nan, np.inf, -np.inf, 1e30, 7.0], size=array[dead].shape)
         episode.outcome[dead] = rng.integers(0, 8, dead.sum())
@@ -47,7 +47,7 @@ def with_slots(episodes: list[Episode], order: np.ndarray) -> list[Episode]:
     """The same episodes with the cars in other slots: slot order[a] becomes slot a."""
     moved = copy.deepcopy(episodes)
     for episode in moved:
-        for name in ("observation", "hidden", "action", "log_prob", "active", "first", "reward", "cost", "outcome"):
+        for name in ("observation", "memory", "action", "log_prob", "active", "first", "reward", "cost", "outcome"):
             setattr(episode, name, getattr(episode, name)[:, order])
         episode.terminated, episode.truncated = episode.terminated[:, order], episode.truncated[:, order]
         for name in ("final_index", "life_end"):

@@ -158,7 +158,7 @@ class Learner:
         algo = self.algo
         return PolicyData(
             observation=observation,
-            hidden=batch.hidden,
+            memory=batch.memory,
             action=batch.action,
             log_prob=batch.log_prob,
             advantage=scale_advantage(self._tensor(returns.advantage), algo.reward_advantage),
@@ -172,14 +172,14 @@ class Learner:
         target = np.concatenate((returns.target[:, None], returns.cost_target), 1)[order]
         starts = np.append(0, np.cumsum(np.bincount(batch.moment)))
         team_target = self._tensor(returns.team_target)
-        inputs = critic_inputs(observation, batch.hidden).index_select(0, rows)
+        inputs = critic_inputs(observation, batch.memory).index_select(0, rows)
         return CriticData(inputs, self._tensor(target), team_target, starts)
 
     @torch.no_grad()
     def _values(self, observation: Tensor, batch: Batch) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """[S, 1 + K] and [F, 1 + K], in units of the returns."""
         final = self.normaliser(batch.final_observation)
-        pairs = ((observation, batch.hidden), (final, batch.final_hidden))
+        pairs = ((observation, batch.memory), (final, batch.final_memory))
         values = []
         for pair in pairs:
             parts = critic_inputs(*pair).split(BLOCK_ROWS)  # they stay in a core's cache
@@ -199,17 +199,17 @@ class Learner:
         tensors = {**self.actor.state_dict(), "shift": shift, "scale": scale}
         return {name: tensor.detach().cpu().numpy().astype(np.float32, copy=True) for name, tensor in tensors.items()}
 
-    def predict_value(self, observation: NDArray, hidden: NDArray) -> NDArray[np.float32]:
+    def predict_value(self, observation: NDArray, memory: NDArray) -> NDArray[np.float32]:
         """v_i of raw observations [..., O] and memories [..., H] -> [...]"""
-        return self._predict(self.critics["value"], observation, hidden)
+        return self._predict(self.critics["value"], observation, memory)
 
-    def predict_costs(self, observation: NDArray, hidden: NDArray) -> dict[str, NDArray[np.float32]]:
+    def predict_costs(self, observation: NDArray, memory: NDArray) -> dict[str, NDArray[np.float32]]:
         """Expected discounted cost to go per constraint, of [..., O] and [..., H] -> {name: [...]}"""
-        return {name: self._predict(self.critics[name], observation, hidden) for name in self.constraints}
+        return {name: self._predict(self.critics[name], observation, memory) for name in self.constraints}
 
     @torch.no_grad()
-    def _predict(self, critic: Critic, observation: NDArray, hidden: NDArray) -> NDArray[np.float32]:
-        inputs = critic_inputs(self.normaliser(self._tensor(observation)), self._tensor(hidden))
+    def _predict(self, critic: Critic, observation: NDArray, memory: NDArray) -> NDArray[np.float32]:
+        inputs = critic_inputs(self.normaliser(self._tensor(observation)), self._tensor(memory))
         return critic(inputs).cpu().numpy()
 
     def state_dict(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class Learner:
         self.iteration = int(state["iteration"])
 
     def _require_finite_batch(self, batch: Batch) -> None:
-        names = ("observation", "hidden", "action", "log_prob", "final_observation", "final_hidden", "reward", "cost")
+        names = ("observation", "memory", "action", "log_prob", "final_observation", "final_memory", "reward", "cost")
         require_finite((f"batch.{name}", torch.as_tensor(getattr(batch, name))) for name in names)
 
     def _named_tensors(self) -> list[tuple[str, Tensor]]:

@@ -27,7 +27,7 @@ class PolicyData:
     """What the policy learns from. S active steps, K constraints."""
 
     observation: Tensor  # [S, O] normalised
-    hidden: Tensor  # [S, H] stored memory before the step
+    memory: Tensor  # [S, H] stored memory before the step
     action: Tensor  # [S, U]
     log_prob: Tensor  # [S] as the rollout stored it
     advantage: Tensor  # [S]
@@ -153,7 +153,7 @@ class PolicyView:
         return torch.as_tensor(packed.rows, device=self.data.action.device)
 
     def _mean(self, packed: Packed) -> Tensor:
-        memory = self.data.hidden[torch.as_tensor(packed.first_rows, device=self.data.hidden.device)]
+        memory = self.data.memory[torch.as_tensor(packed.first_rows, device=self.data.memory.device)]
         # index_select: seven times as fast as indexing on a CPU.
         return self.actor(self.data.observation.index_select(0, self._index(packed)), memory, packed.batch_sizes)
 

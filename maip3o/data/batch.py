@@ -25,11 +25,11 @@ class Batch:
     """S active steps of M lives in E episodes; F lives were cut; G moments are the pairs (episode, time)."""
 
     observation: Tensor  # [S, O] raw
-    hidden: Tensor  # [S, H] the actor's memory before the step
+    memory: Tensor  # [S, H] the actor's memory before the step
     action: Tensor  # [S, U]
     log_prob: Tensor  # [S]
     final_observation: Tensor  # [F, O] after the cut
-    final_hidden: Tensor  # [F, H]
+    final_memory: Tensor  # [F, H]
     reward: NDArray[np.float64]  # [S]
     cost: NDArray[np.float64]  # [S, K]
     final_row: Rows  # [F] row of the step at which the life was cut
@@ -82,11 +82,11 @@ def make_batch(episodes: Sequence[Episode], device: torch.device | str = "cpu") 
     _, moment = np.unique(episode * longest + time, return_inverse=True)
     return Batch(
         observation=tensor(flat("observation")),
-        hidden=tensor(flat("hidden")),
+        memory=tensor(flat("memory")),
         action=tensor(flat("action")),
         log_prob=tensor(flat("log_prob")),
         final_observation=tensor(np.concatenate([e.final_observation for e in episodes])),
-        final_hidden=tensor(np.concatenate([e.final_hidden for e in episodes])),
+        final_memory=tensor(np.concatenate([e.final_memory for e in episodes])),
         reward=flat("reward").astype(np.float64),
         cost=flat("cost").astype(np.float64),
         final_row=_final_rows(episodes, where),

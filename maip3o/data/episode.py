@@ -13,7 +13,7 @@ class Episode:
 
     seed: int
     observation: FloatArray  # [T, A, O] float32, raw (the model normalises)
-    hidden: FloatArray  # [T, A, H] float32, the actor's memory before step t (zeros at `first`)
+    memory: FloatArray  # [T, A, H] float32, the actor's memory before step t (zeros at `first`)
     action: FloatArray  # [T, A, U] float32, as sampled: the environment clips, the log-prob does not
     log_prob: FloatArray  # [T, A] float32
     active: BoolArray  # [T, A]
@@ -26,7 +26,7 @@ class Episode:
     # Where a life was cut (truncated), the critic bootstraps from the observation after that step:
     final_index: IntArray  # [N, 2] int64 rows (t, a)
     final_observation: FloatArray  # [N, O] float32
-    final_hidden: FloatArray  # [N, H] float32, the memory after step t
+    final_memory: FloatArray  # [N, H] float32, the memory after step t
     # Per life, in the order (t of end, a); lives still running cannot exist: the last step ends or cuts all.
     life_end: IntArray  # [M, 2] int64 rows (t, a)
     life_measurements: FloatArray  # [M, P] float32, in the order of world.measurements
