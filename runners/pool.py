@@ -41,7 +41,7 @@ class Pool:
 
     def map(self, job: Job, seeds: Sequence[int]) -> list[Episode]:
         """The episodes of `seeds`, in that order."""
-        batch = _Batch(job, seeds, _group_size(len(seeds), len(self._workers), find_world(job.scenario).side_by_side))
+        batch = _Batch(job, seeds, _groups(seeds, len(self._workers), find_world(job.scenario).side_by_side))
         seats = [self._threads.submit(self._serve, seat, batch) for seat in range(len(self._workers))]
         try:
             for served in seats:
@@ -119,19 +119,17 @@ class Pool:
         self.close()
 
 
-def _group_size(episodes: int, workers: int, side_by_side: int) -> int:
-    """How many a worker runs at a time: all workers take the same number of groups, and those are about equal."""
-    turns = -(-episodes // (workers * side_by_side))
-    return -(-episodes // (workers * turns)) if episodes else 1
+def _groups(seeds: Sequence[int], workers: int, side_by_side: int) -> list[list[int]]:
+    """What workers run at a time: equally many groups for each, as equal as can be."""
+    count = min(len(seeds), workers * -(-len(seeds) // (workers * side_by_side)))
+    return [list(seeds[len(seeds) * i // count : len(seeds) * (i + 1) // count]) for i in range(count)]
 
 
 class _Batch:
     """The episodes of one map: which are to do, in groups that run side by side, and which are done."""
 
-    def __init__(self, job: Job, seeds: Sequence[int], size: int) -> None:
-        self.job, self._seeds = job, list(seeds)
-        groups = [self._seeds[start : start + size] for start in range(0, len(self._seeds), size)]
-        self._todo = groups[::-1]
+    def __init__(self, job: Job, seeds: Sequence[int], groups: Sequence[list[int]]) -> None:
+        self.job, self._seeds, self._todo = job, list(seeds), list(reversed(groups))
         self._done: dict[int, Episode] = {}
         self._attempts: dict[int, int] = {}
         self._lock = threading.Lock()

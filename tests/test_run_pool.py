@@ -15,7 +15,7 @@ from maip3o.config.schema import RunnerConfig
 from maip3o.data.episode import Episode
 from maip3o.envs.toy import ToyEnv
 from maip3o.errors import RunError, UserError
-from maip3o.runners.pool import Pool, _group_size, make_pool
+from maip3o.runners.pool import Pool, _groups, make_pool
 from maip3o.runners.rollout import rollout
 from maip3o.runners.seeds import FIRST_TRAINING_SEED, LAST_SEED, evaluation_seeds, training_seed, training_seeds
 from maip3o.runners.worker import NoJob, run_episodes, set_job
@@ -103,7 +103,7 @@ def test_worker_that_forgot_its_job_is_told_again() -> None:
 
         def call(self, function: Callable[..., Any], argument: Any, timeout: float) -> Any:
             self.told += function is set_job
-            if function is run_episodes and argument == SEEDS[3:] and self.told == 1:
+            if function is run_episodes and argument == SEEDS[2:] and self.told == 1:
                 raise NoJob
             return super().call(function, argument, timeout)
 
@@ -136,19 +136,29 @@ def test_one_bad_episode_costs_the_others_of_its_group_nothing(caplog: pytest.Lo
     pool = Pool(Poisoned, 1, RunnerConfig(max_attempts=3, episode_timeout=10.0))
     with pytest.raises(RunError, match="the episode of seed 5 failed 3 times"):
         pool.map(toy_job(), SEEDS)
-    assert groups[0] == ([7, 3, 5], 30.0), "each episode has its own time"
-    assert [group for group, _ in groups[1:]] == [[5], [5]]
+    assert groups[:2] == [([7, 3], 20.0), ([5, 11, 2], 30.0)], "each episode has its own time"
+    assert [group for group, _ in groups if 5 in group] == [[5, 11, 2], [5], [5]]
     groups.clear()
     assert len(pool.map(toy_job(), [1, 2, 3])) == 3
     assert [group for group, _ in groups] == [[1, 2, 3]]
 
 
 @pytest.mark.parametrize(
-    ("episodes", "workers", "side_by_side", "size"),
-    [(5, 2, 16, 3), (5, 2, 1, 1), (40, 2, 16, 10), (1, 4, 16, 1), (0, 2, 16, 1), (32, 2, 16, 16), (33, 2, 16, 9)],
+    ("episodes", "workers", "side_by_side", "sizes"),
+    [
+        (5, 2, 16, [2, 3]),
+        (5, 2, 1, [1] * 5),
+        (4, 3, 4, [1, 1, 2]),
+        (40, 2, 16, [10] * 4),
+        (1, 4, 16, [1]),
+        (0, 2, 16, []),
+        (32, 2, 16, [16, 16]),
+    ],
 )
-def test_workers_share_the_episodes_evenly(episodes: int, workers: int, side_by_side: int, size: int) -> None:
-    assert _group_size(episodes, workers, side_by_side) == size
+def test_workers_share_the_episodes_evenly(episodes: int, workers: int, side_by_side: int, sizes: list[int]) -> None:
+    groups = _groups(range(episodes), workers, side_by_side)
+    assert [len(group) for group in groups] == sizes
+    assert [seed for group in groups for seed in group] == list(range(episodes))
 
 
 def test_error_in_the_first_question_is_one_line() -> None:
