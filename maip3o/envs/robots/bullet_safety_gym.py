@@ -15,6 +15,8 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import numpy as np
+
 from maip3o.errors import UserError
 
 VERSIONS = {"bullet-safety-gym": "1.4.0", "pybullet": "3.2.7"}
@@ -57,8 +59,6 @@ def import_task() -> Callable[[str], Any]:
 
     bases.time = TIME
     builder.RedirectStream = _quiet  # likewise of stdout
-    for kind in (bases.Body, bases.Link):
-        kind.get_state = _remembered(kind.get_state)
 
     class Task(builder.EnvironmentBuilder):
         def _setup_client_and_physics(self, graphics: bool = False) -> Any:
@@ -68,6 +68,12 @@ def import_task() -> Callable[[str], Any]:
             client.loadURDF = _without_pictures(client.loadURDF)
             return client
 
+        def _setup_simulation(self) -> None:
+            super()._setup_simulation()
+            for part in (self.agent, *self.agent.link_list, *self.obstacles, *vars(self.task).values()):
+                if isinstance(part, (bases.Body, bases.Link)):
+                    _remember_state(part)
+
     def make(name: str) -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its observation space, whose bounds do not fit into float32
@@ -76,16 +82,18 @@ def import_task() -> Callable[[str], Any]:
     return make
 
 
-def _remembered(get_state: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _remember_state(part: Any) -> None:
     """The package asks for the same state up to forty times a step: once is enough until something moves."""
+    get_state, client = part.get_state, part.bc
+    moves, known = -1, np.zeros(0)
 
-    def state(part: Any) -> Any:
-        moves = getattr(part.bc, "moves", None)
-        if moves is None or part.__dict__.get("state_at") != moves:
-            part.state_at, part.state = moves, get_state(part)
-        return part.state.copy()
+    def state() -> Any:
+        nonlocal moves, known
+        if moves != client.moves:
+            moves, known = client.moves, get_state()
+        return known.copy()
 
-    return state
+    part.get_state = state
 
 
 def _forgetting(client: Any, function: Callable[..., Any]) -> Callable[..., Any]:
