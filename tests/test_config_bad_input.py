@@ -294,7 +294,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 def test_every_command_of_help_and_docs_can_be_run() -> None:
     from maip3o.config.usage import usage
 
-    text = "\n".join([usage(), *(path.read_text(encoding="utf-8") for path in DOCS.glob("*.md"))])
+    pages = [path for path in DOCS.glob("*.md") if path.name != "add-a-world.md"]  # whose files test_newcomer.py writes
+    text = "\n".join([usage(), *(path.read_text(encoding="utf-8") for path in pages)])
     commands = [re.split(r"\s{2,}", line.strip())[0] for line in text.splitlines() if COMMAND.match(line)]
     assert len(commands) > 10
     for command in commands:
