@@ -45,7 +45,7 @@ BAD = [
     ("total_episodes=31", "multiple of episodes_per_iteration=2, for instance 32"),
     ("episodes_per_iteration=0", "episodes_per_iteration=0"),
     ("num_workers=0", "num_workers=0: must be a number from 1 to 1024, or auto"),
-    ("num_workers=3", "an iteration has 2 (episodes_per_iteration=2); set num_workers to 2 or less"),
+    ("num_workers=3", "an iteration has 2 episodes (episodes_per_iteration=2); set num_workers to 2 or less"),
     ("num_workers=100000", "num_workers=100000: must be a number from 1 to 1024, or auto"),
     ("num_workers=many", "num_workers=many"),
     ("torch_threads=-2", "torch_threads=-2"),
@@ -176,7 +176,7 @@ def test_bad_override_is_refused_in_one_line(override: str, expected: str) -> No
     message = str(refused.value)
     assert expected in message
     assert "\n" not in message
-    assert len(message) < 300
+    assert len(message) < 400
 
 
 def test_without_a_scenario_the_message_lists_them() -> None:
@@ -299,8 +299,8 @@ def test_every_command_of_help_and_docs_can_be_run() -> None:
     commands = [re.split(r"\s{2,}", line.strip())[0] for line in text.splitlines() if COMMAND.match(line)]
     assert len(commands) > 10
     for command in commands:
-        words = shlex.split(command)[3:]
-        own = any("=<" in word or word.startswith(("resume=", "init=runs")) or word == "--config-dir" for word in words)
+        words = shlex.split(command.removesuffix("\\"))[3:]  # a long one goes on in the next line
+        own = any(re.search(r"=<|\bmy_|^resume=|^init=runs|^--config-dir$", word) for word in words)  # of the reader's
         if not own and not command.endswith("\\"):
             overrides = add_plus([word for word in words if word != "-m"])
             first = command_lines(overrides, None, multirun="-m" in words)[0]
