@@ -10,9 +10,16 @@ from maip3o.data.statistics import EpisodeTable, Estimate, bootstrap_ratio, desi
 from maip3o.envs.registry import find_world
 
 
+def short(directory: Path) -> Path:
+    """As one would type it here."""
+    here = Path.cwd()
+    return directory.relative_to(here) if directory.is_relative_to(here) else directory
+
+
 def last_words(directory: Path, config: Config, table: EpisodeTable | None) -> list[str]:
     """table: the last evaluation's episodes; None without evaluations."""
     lines = [] if table is None else [*_outcomes(table), *_constraints(config, table)]
+    directory = short(directory)
     video = ["video=true"] if find_world(config.scenario).view else []
     evaluate = shlex.join(["python", "-m", "maip3o.evaluate", f"checkpoint={directory}", *video])
     return [
@@ -46,7 +53,7 @@ def _constraints(config: Config, table: EpisodeTable) -> list[str]:
         if config.algo.constraint_unit == "per_team":
             found, unit = bootstrap_ratio(cost), "a team"
         elif event:
-            lines.append(f"  {name}: {_share(share_of_lives(cost, table.lives, design_effect(table)))} of lives, "
+            lines.append(f"  {name}: {_share(share_of_lives(cost, table.lives, design_effect(cost, table)))} of lives, "
                          f"limit {100 * constraint.limit:g} %")  # fmt: skip
             continue
         else:

@@ -24,7 +24,7 @@ from maip3o.envs.registry import find_world
 from maip3o.errors import RunError
 from maip3o.files import write_json
 from maip3o.runners.board import Board
-from maip3o.runners.last_words import last_words
+from maip3o.runners.last_words import last_words, short
 from maip3o.runners.progress import ProgressLine, format_line
 
 log = logging.getLogger(__name__)
@@ -105,17 +105,19 @@ class RunLog:
         logging.getLogger().addHandler(self._messages)
         logging.getLogger("maip3o").addHandler(self.progress)
         logging.getLogger("maip3o").setLevel(logging.DEBUG)  # the file takes all of it, the console INFO and above
-        log.info("%s: %s", self.directory, f"going on at episode {self.episodes}" if self.episodes else "training")
+        log.info(
+            "%s: %s", short(self.directory), f"going on at episode {self.episodes}" if self.episodes else "training"
+        )
         if self.progress.live:
             self.progress.show("first iteration: starting the workers, compiling what is new, once")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.progress.finish()
-        again = shlex.join(["python", "-m", "maip3o.train", f"resume={self.directory}"])
+        again = shlex.join(["python", "-m", "maip3o.train", f"resume={short(self.directory)}"])
         if error is None:
             self._status("finished", "")
-            log.info("%s: finished, %d episodes", self.directory, self.episodes)
+            log.info("%s: finished, %d episodes", short(self.directory), self.episodes)
             for line in last_words(self.directory, self.config, self._last_evaluation):
                 log.info("%s", line)
         elif isinstance(error, KeyboardInterrupt):

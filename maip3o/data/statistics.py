@@ -138,9 +138,10 @@ def means(table: EpisodeTable) -> dict[str, float]:
 
 def estimates(table: EpisodeTable) -> dict[str, Estimate]:
     """Every figure with its interval."""
-    effect = design_effect(table)
     return {
-        name: share_of_lives(top, bottom, effect) if name in table.outcomes else bootstrap_ratio(top, bottom)
+        name: share_of_lives(top, bottom, design_effect(top, table))
+        if name in table.outcomes
+        else bootstrap_ratio(top, bottom)
         for name, (top, bottom) in ratios(table).items()
     }
 
@@ -158,23 +159,28 @@ def bootstrap_ratio(numerator: FloatArray, denominator: FloatArray | None = None
     return Estimate(float(numerator.sum() / denominator.sum()), float(low), float(high))
 
 
-def design_effect(table: EpisodeTable) -> float:
-    """How many lives of one episode tell as much as a single independent one: the largest over the outcomes.
+def design_effect(count: FloatArray, table: EpisodeTable) -> float:
+    """How many lives of one episode tell as much as a single independent one, of what happened to `count` [E] of them.
 
     1 if lives are independent, the lives of an episode if they all share one fate, or if there is one episode only.
+    What never happened, or always, borrows from the eliminated lives, and without any from the widest outcome.
     """
     most = float(table.lives.sum() / len(table.lives))
     if len(table.lives) == 1:
         return most
-    effects = [_spread_between_episodes(count, table.lives) for count in table.outcomes.values()]
-    return min(max(1.0, *effects), most)
+    effect = _spread_between_episodes(count, table.lives)
+    if effect is None and "eliminated" in table.outcomes:
+        effect = _spread_between_episodes(table.outcomes["eliminated"], table.lives)
+    if effect is None:
+        effect = max(_spread_between_episodes(other, table.lives) or 1.0 for other in table.outcomes.values())
+    return min(max(1.0, effect), most)
 
 
-def _spread_between_episodes(count: FloatArray, lives: FloatArray) -> float:
-    """Variance of the share count / lives [E] over that of independent lives; 1 where nothing varies."""
+def _spread_between_episodes(count: FloatArray, lives: FloatArray) -> float | None:
+    """Variance of the share count / lives [E] over that of independent lives; None where nothing varies."""
     share = count.sum() / lives.sum()
     if share in (0.0, 1.0):
-        return 1.0
+        return None
     between = np.sum((count - share * lives) ** 2) * len(lives) / (len(lives) - 1)
     return float(between / (share * (1.0 - share) * lives.sum()))
 

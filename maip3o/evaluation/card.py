@@ -67,7 +67,7 @@ def _constraint(table: EpisodeTable, column: int, name: str, config: Config, pro
     cost = table.cost[:, column]
     kind = table.world.costs[column].kind
     if kind == "event" and unit == "per_agent":
-        mean = share_of_lives(cost, units, design_effect(table))
+        mean = share_of_lives(cost, units, design_effect(cost, table))
     else:
         mean = bootstrap_ratio(cost, units)
     within = int(np.sum(cost / units <= limit + 1e-9))

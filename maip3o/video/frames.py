@@ -75,7 +75,9 @@ class Scene:
         footage = self.footage
         step = min(int(time), footage.steps)
         world = self._world
-        world[:] = self._with_routes(step)
+        x, y = self.view.corner(time)
+        window = np.s_[y : y + self.view.height, x : x + self.view.width]
+        world[window] = self._with_routes(step)[window]  # what lies outside may stay as it was: it is not shown
         position, heading = self._poses(time)
         present = footage.tracks.present[step]
         status = self.strip.status[step]
@@ -89,9 +91,8 @@ class Scene:
         for slot in np.flatnonzero(present & driving).tolist():
             draw_label(world, self.camera, position[slot], slot, palette.agent_colour(slot))
         self._draw_pulses(world, time, pulse, position)
-        x, y = self.view.corner(time)
         picture = self._canvas[: self.view.height, : self.view.width]
-        picture[:] = world[y : y + self.view.height, x : x + self.view.width]
+        picture[:] = world[window]
         self._point_outside(picture, self.camera.pixels(position) - (x, y), driving & present)
         self._draw_notices(picture, time)
         if self._legend is not None:
