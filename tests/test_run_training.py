@@ -19,11 +19,13 @@ from maip3o.algo.learner import Learner, NonFiniteError
 from maip3o.data.episode import Episode
 from maip3o.envs.toy import ToyEnv
 from maip3o.errors import RunError, UserError
-from maip3o.runners import checkpoint
+from maip3o.runners import checkpoint, loop
 from maip3o.runners.directory import only_one_trainer
 from maip3o.runners.local_worker import LocalWorker
+from maip3o.runners.pool import Pool
 from maip3o.runners.run import run
-from tests.toy_run import final_state, processes_of, toy_config, train_inline
+from maip3o.runners.seeds import training_seeds
+from tests.toy_run import InlineWorker, final_state, processes_of, toy_config, toy_job, train_inline
 
 CONF = str(Path(__file__).parent / "conf")
 
@@ -293,3 +295,13 @@ def test_a_budget_in_steps_takes_whole_episodes_in_seed_order(tmp_path: Path) ->
     assert counters["iteration"] == 2
     assert 90 <= counters["env_steps"] < 90 + 2 * config.scenario.horizon
     assert counters["episodes"] > 4  # some ended before the horizon of 20 steps
+
+
+def test_an_iteration_of_steps_is_the_shortest_run_of_episodes_that_reaches_them() -> None:
+    config = toy_config(total_steps=1000, steps_per_iteration=100)
+    job = toy_job(hazard=0.9)  # they end after a few of their twenty steps
+    episodes = loop._sample(config, Pool(InlineWorker, 1, config.runner), job, first=3)
+    lengths = [episode.length for episode in episodes]
+    assert len(lengths) > 100 // 20, "one round is not enough"
+    assert sum(lengths) >= 100 > sum(lengths[:-1])
+    assert [episode.seed for episode in episodes] == training_seeds(config.seed, 3, len(lengths))
