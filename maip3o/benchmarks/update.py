@@ -61,7 +61,7 @@ def run(
             started = time.perf_counter()
             episodes = pool.map(job, seeds)
             sampling.append(time.perf_counter() - started)
-            with _one_core():
+            with one_core():
                 updating.append(_seconds_of_update(learner, episodes))
             learner.load_state_dict(start)
             side_by_side.append(_seconds_of_update(learner, episodes))
@@ -84,7 +84,7 @@ def _seconds_of_update(learner: Learner, episodes: list[Episode]) -> float:
 
 
 @contextmanager
-def _one_core() -> Iterator[None]:
+def one_core() -> Iterator[None]:
     """Hold this thread, and those that it starts, to a single core."""
     if not hasattr(os, "sched_setaffinity"):
         yield
