@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from maip3o.algo.finite import NonFiniteError, clip_gradients, require_finite
 from maip3o.algo.losses import huber
+from maip3o.algo.steps.adam import adam_state
 from maip3o.config.schema import AlgoConfig
 from maip3o.data.batch import Rows
 from maip3o.data.chunks import shuffled_minibatches
@@ -88,7 +89,7 @@ def _fit_compiled(
     for k, (name, critic) in enumerate(critics.items()):
         layers = [layer for layer in critic.modules() if isinstance(layer, nn.Linear)]
         parameters: list[list[Tensor]] = [[layer.weight for layer in layers], [layer.bias for layer in layers]]
-        state = [_adam_state(optimiser, p) for group in parameters for p in group]
+        state = [adam_state(optimiser, p) for group in parameters for p in group]
         averages = [
             [optimiser.state[p][key] for p in group] for group in parameters for key in ("exp_avg", "exp_avg_sq")
         ]
@@ -121,15 +122,6 @@ def _fit_compiled(
             one["step"] += fitted
         norm_sum += norms
     return losses, norm_sum
-
-
-def _adam_state(optimiser: torch.optim.Optimizer, parameter: Tensor) -> dict[str, Tensor]:
-    """Adam's own state of a parameter, made as Adam makes it before its first step."""
-    state = optimiser.state[parameter]
-    if not state:
-        averages = {key: torch.zeros_like(parameter.detach()) for key in ("exp_avg", "exp_avg_sq")}
-        state.update(step=torch.tensor(0.0), **averages)
-    return state
 
 
 def critic_losses(critics: dict[str, Critic], data: CriticData, chosen: Rows, algo: AlgoConfig) -> dict[str, Tensor]:

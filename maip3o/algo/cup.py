@@ -21,10 +21,10 @@ class CUP(PPOLagrangian):
     def update(self, view: PolicyView, data: PolicyData) -> dict[str, float]:
         self.multiplier = self.rule.step(data.constraints)
         _forget_momentum(view.optimiser)
-        metrics, _ = run_epochs(view, lambda sample: sample.reward_loss)
+        metrics = run_epochs(view, lambda sample: sample.reward_loss)
         _forget_momentum(view.optimiser)
         improved = view.replay()
-        second, _ = run_epochs(view, lambda sample: self.projection(sample, improved), reference=improved)
+        second = run_epochs(view, lambda sample: self.projection(sample, improved), reference=improved)
         metrics["policy/projection_steps"] = second["policy/steps"]
         metrics["policy/projection_kl"] = view.mean_kl(improved)
         return metrics | logged(self.multiplier, data.constraints)

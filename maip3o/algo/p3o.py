@@ -11,10 +11,23 @@ from torch import Tensor
 
 from maip3o.algo.constraints import Constraints
 from maip3o.algo.ppo import PPO
-from maip3o.algo.view import Sample
+from maip3o.algo.steps.minibatch import run_epochs
+from maip3o.algo.view import PolicyData, PolicyView, Sample
 
 
 class P3O(PPO):
+    def update(self, view: PolicyView, data: PolicyData) -> dict[str, float]:
+        arguments: list[Tensor] = []
+
+        def noted(sample: Sample) -> Tensor:
+            arguments.append(sample.constraint_loss.detach())
+            return self.loss(sample)
+
+        metrics = run_epochs(view, noted)
+        slope = self.slope(torch.stack(arguments), data.constraints).mean(0)
+        names = data.constraints.names
+        return metrics | {f"constraint/{name}/minibatch_slope": float(slope[k]) for k, name in enumerate(names)}
+
     def loss(self, sample: Sample) -> Tensor:
         penalty = self.penalty(sample.constraint_loss, sample.constraints)
         return sample.reward_loss + (sample.constraints.eta.to(penalty) * penalty).sum()

@@ -16,10 +16,7 @@ from maip3o.algo.view import PolicyData, PolicyView, Sample
 
 class PPO(Algorithm):
     def update(self, view: PolicyView, data: PolicyData) -> dict[str, float]:
-        metrics, arguments = run_epochs(view, self.loss)
-        slope = self.slope(arguments, data.constraints).mean(0)
-        names = data.constraints.names
-        return metrics | {f"constraint/{name}/minibatch_slope": float(slope[k]) for k, name in enumerate(names)}
+        return run_epochs(view, self.loss)
 
     def weights(self, constraints: Constraints) -> Tensor | None:
         return torch.zeros_like(constraints.limit)

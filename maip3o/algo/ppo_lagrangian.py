@@ -32,8 +32,7 @@ class PPOLagrangian(Algorithm):
 
     def update(self, view: PolicyView, data: PolicyData) -> dict[str, float]:
         self.multiplier = self.rule.step(data.constraints)
-        metrics, _ = run_epochs(view, self.loss)
-        return metrics | logged(self.multiplier, data.constraints)
+        return run_epochs(view, self.loss) | logged(self.multiplier, data.constraints)
 
     def loss(self, sample: Sample) -> Tensor:
         advantage = mixed_advantage(sample.advantage, sample.cost_advantage, self.multiplier)

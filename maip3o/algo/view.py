@@ -105,12 +105,15 @@ class PolicyView:
 
     def evaluate(self, packed: Packed, twice: bool = False) -> Sample:
         """With `twice`, what comes out can be differentiated twice."""
+        with torch_path() if twice else nullcontext():
+            return self.sample(packed, self._mean(packed))
+
+    def sample(self, packed: Packed, mean: Tensor) -> Sample:
+        """The same from the mean actions [s, U] of the policy as it is now."""
         data, before = self.data, self.before
         rows = self._index(packed)
         columns = (data.action, before.log_prob, data.advantage, data.cost_advantage)
         action, old_log_prob, advantage, cost_advantage = (column.index_select(0, rows) for column in columns)
-        with torch_path() if twice else nullcontext():
-            mean = self._mean(packed)
         ratio = torch.exp(log_prob(action, mean, self.actor.log_std) - old_log_prob)
         log_std = self.actor.log_std
         return Sample(rows, mean, log_std, ratio, advantage, cost_advantage, before, data.constraints, self.algo)

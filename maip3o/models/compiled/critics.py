@@ -12,9 +12,7 @@ import math
 import numpy as np
 
 from maip3o.jit import fused
-from maip3o.models.compiled.layers import layer_backward, layer_forward, transposed
-
-ZERO, ONE = np.float32(0.0), np.float32(1.0)
+from maip3o.models.compiled.training import adam_layers, backward, clipped, forward
 
 
 @fused
@@ -34,39 +32,22 @@ def fit_critic(  # type: ignore[no-untyped-def]
     Returns the sums of the losses and of the gradient norms before clipping, and how many minibatches were fitted. That
     is fewer than there are if one was not finite; nothing of that one is applied.
     """
-    layers, team = len(weights), len(team_target) > 0
+    team = len(team_target) > 0
     loss_sum, norm_sum, step = 0.0, 0.0, steps_before
     for b in range(len(bounds) - 1):
         moments = order[bounds[b] : bounds[b + 1]]
         rows = _rows(moments, moment_start)
         n = len(rows)
-        _gather(inputs, rows, outputs[0])
-        for k in range(layers):
-            weight_t = transposed(weights[k])
-            layer_forward(outputs[k][:n], weight_t, biases[k], outputs[k + 1][:n], relu, k == layers - 1)
-
-        values, d_values = outputs[layers][:n, 0], d_outputs[layers][:n, 0]
+        forward(inputs, rows, weights, biases, outputs, relu)
+        values, d_values = outputs[len(weights)][:n, 0], d_outputs[len(weights)][:n, 0]
         loss = _huber(values, d_values, rows, moments, moment_start, target, team_target, team, mean, std, huber_delta)
-
-        squares = 0.0
-        for k in range(layers - 1, -1, -1):
-            d_weights[k].fill(ZERO)
-            d_biases[k].fill(ZERO)
-            before, after, d_after = outputs[k][:n], outputs[k + 1][:n], d_outputs[k + 1][:n]
-            d_before = d_outputs[k][: n if k > 0 else 0]
-            linear = k == layers - 1
-            layer_backward(before, weights[k], after, d_after, relu, linear, d_before, d_weights[k], d_biases[k])
-            squares += _squares(d_weights[k].ravel()) + _squares(d_biases[k])
-        norm = math.sqrt(squares)
+        norm = math.sqrt(backward(n, weights, outputs, d_outputs, d_weights, d_biases, relu))
         if not (math.isfinite(loss) and math.isfinite(norm)):
             return loss_sum, norm_sum, b
         loss_sum, norm_sum, step = loss_sum + loss, norm_sum + norm, step + 1
-        scale = np.float32(max_norm / (norm + 1e-6)) if norm > max_norm else ONE
-        rate, root = lr / (1.0 - beta1**step), math.sqrt(1.0 - beta2**step)
-        for k in range(layers):
-            first, second = weights_exp_avg[k].ravel(), weights_exp_avg_sq[k].ravel()
-            _adam(weights[k].ravel(), d_weights[k].ravel(), first, second, scale, rate, root, beta1, beta2, eps)
-            _adam(biases[k], d_biases[k], biases_exp_avg[k], biases_exp_avg_sq[k], scale, rate, root, beta1, beta2, eps)
+        scale = clipped(norm, max_norm)
+        adam_layers(weights, d_weights, weights_exp_avg, weights_exp_avg_sq, scale, step, lr, beta1, beta2, eps)
+        adam_layers(biases, d_biases, biases_exp_avg, biases_exp_avg_sq, scale, step, lr, beta1, beta2, eps)
     return loss_sum, norm_sum, len(bounds) - 1
 
 
@@ -82,15 +63,6 @@ def _rows(moments, moment_start):  # type: ignore[no-untyped-def]
             rows[at] = row
             at += 1
     return rows
-
-
-@fused
-def _gather(inputs, rows, out):  # type: ignore[no-untyped-def]
-    # By elements: an assignment of whole rows takes numba five seconds to compile, for its error messages.
-    for i in range(len(rows)):
-        source, row = inputs[rows[i]], out[i]
-        for j in range(len(row)):
-            row[j] = source[j]
 
 
 @fused
@@ -114,24 +86,3 @@ def _huber(output, gradient, rows, moments, moment_start, target, team_target, t
                 gradient[i] = np.float32(slope * std / unit / terms)
             at += size
     return loss / (len(moments) if team else len(rows))
-
-
-@fused
-def _squares(values):  # type: ignore[no-untyped-def]
-    total = 0.0
-    for value in values:
-        total += np.float64(value) * np.float64(value)
-    return total
-
-
-@fused
-def _adam(values, gradient, exp_avg, exp_avg_sq, scale, rate, root, beta1, beta2, eps):  # type: ignore[no-untyped-def]
-    """values [n] move by rate; root: of the second moment's bias correction."""
-    keep1, keep2, rate32 = np.float32(beta1), np.float32(beta2), np.float32(rate)
-    new1, new2 = np.float32(1.0 - beta1), np.float32(1.0 - beta2)
-    root32, eps32 = np.float32(root), np.float32(eps)
-    for i in range(len(values)):
-        g = gradient[i] * scale
-        exp_avg[i] = keep1 * exp_avg[i] + new1 * g
-        exp_avg_sq[i] = keep2 * exp_avg_sq[i] + new2 * g * g
-        values[i] -= rate32 * exp_avg[i] / (np.sqrt(exp_avg_sq[i]) / root32 + eps32)
