@@ -14,7 +14,10 @@ from torch import Tensor
 from maip3o.algo.algorithm import Algorithm, make_algorithm
 from maip3o.algo.constraints import Constraints
 from maip3o.algo.view import PolicyView
+from maip3o.config.algorithms import check_method
 from maip3o.config.schema import AlgoConfig, PenaltyConfig
+from maip3o.errors import UserError
+from maip3o.runners.compose import compose
 from tests.algo_case import make_actor, make_constraints, make_view
 
 STEPS, STD, SLOPE, COST_SLOPE = 400, 0.5, 0.3, 0.8
@@ -202,3 +205,24 @@ def test_penalty_in_the_loss_is_eta_times_its_value(method: str) -> None:
     expected = sample.reward_loss + 4.0 * penalty(made, sample.constraint_loss, sample.constraints).sum()
     torch.testing.assert_close(made.loss(sample), expected)  # type: ignore[attr-defined]
     assert float(sample.constraint_loss.detach()) == pytest.approx(2.0)  # J_C - d, where every ratio is 1
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "cure"),
+    [
+        ("focops", {"temperature": 0.0}, "algo.settings.temperature=0.0: must be above 0"),
+        ("cpo", {"delta": 0}, "algo.settings.delta=0: must be above 0"),
+        ("pcpo", {"backtrack": 1.0}, "algo.settings.backtrack=1.0: must be below 1"),
+        ("cpo", {"cg_iterations": 1.5}, "must be a whole number"),
+        ("cppo_pid", {"smoothing": 1.0}, "algo.settings.smoothing=1.0: must be below 1"),
+        ("cup", {"multiplier_max": math.nan}, "must be a number of 0 or above"),
+    ],
+)
+def test_settings_that_would_divide_by_zero_or_never_end_are_refused(method: str, settings: Any, cure: str) -> None:
+    with pytest.raises(UserError, match=cure):
+        check_method(method, settings)
+
+
+def test_cup_needs_discounted_costs() -> None:
+    with pytest.raises(UserError, match=r"algo\.cost_gamma=1\.0: algo\.method=cup divides by"):
+        compose(["+scenario=intersection", "algo=cup", "algo.cost_gamma=1"])

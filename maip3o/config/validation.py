@@ -190,6 +190,8 @@ def _algorithm(config: Config) -> None:
         )
     if config.algo.cost_scale == "horizon" and config.algo.cost_gamma == 1:
         raise UserError("algo.cost_scale=horizon is 1 / (1 - algo.cost_gamma): algo.cost_gamma must be below 1")
+    if config.algo.method == "cup" and config.algo.cost_gamma == 1:
+        raise UserError("algo.cost_gamma=1.0: algo.method=cup divides by 1 - algo.cost_gamma; it must be below 1")
     if config.algo.kl_min >= config.algo.kl_max:
         raise UserError(f"algo.kl_min={config.algo.kl_min}: must be below algo.kl_max={config.algo.kl_max}")
 
