@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-from scipy.stats import beta
 
 from maip3o.data.episode import Episode
 from maip3o.envs.contract import BoolArray, FloatArray, IntArray, WorldSpec
@@ -193,6 +192,8 @@ def share_of_lives(count: FloatArray, lives: FloatArray, effect: float = 1.0) ->
 
 def clopper_pearson(successes: float, trials: float) -> Estimate:
     """Exact binomial 95 % interval of a share of independent trials, which may be a fraction of a number."""
+    from scipy.stats import beta  # late: it takes half a second to load
+
     if not 0 <= successes <= trials or trials == 0:
         raise ValueError(f"{successes} of {trials} is no share")
     tail = (1.0 - LEVEL) / 2.0
