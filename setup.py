@@ -60,6 +60,7 @@ setup(
         "tensorboard>=2.15",
         "pettingzoo>=1.24",
         "numba>=0.59",
+        "scipy>=1.10",
         "imageio-ffmpeg>=0.5",
         "opencv-python>=4.8",
         "matplotlib>=3.8",
