@@ -28,5 +28,10 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Two rounds: MetaDrive's engine and the robots' in one process damage each other's memory.
+ROBOTS := $(wildcard tests/test_robots_*.py tests/test_video_robots.py)
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(ARGS)
+	$(PYTEST) $(addprefix --ignore=,$(ROBOTS)) $(ARGS) || [ $$? -eq 5 ] # 5: ARGS chose none of these
+	$(PYTEST) $(ROBOTS) $(ARGS) || [ $$? -eq 5 ]
